@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -63,13 +64,29 @@ type actor struct {
 	ctx    context.Context // of everything it asks for
 	cancel context.CancelFunc
 
-	// These belong to the actor's goroutine, and to the scene when everybody
-	// is at rest.
-	doing      string
-	gone       bool
+	mu    sync.Mutex
+	doing string
+	gone  bool
+
+	// To be read when the call has returned.
 	err        error // of the call that asked for the lock
 	upgradeErr error
-	commands   chan func(*grip)
+
+	commands chan func(*grip)
+}
+
+// is says what the actor is doing from now on. A lock that lets an actor in
+// makes no edge from the scene, which looked before, to the actor.
+func (a *actor) is(doing string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.doing, a.gone = doing, doing == ""
+}
+
+func (a *actor) look() (doing string, gone bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.doing, a.gone
 }
 
 var doing = map[drawbridge.Mode]string{Read: "reads", Upgradable: "reads upgradably", Write: "writes"}
@@ -92,12 +109,12 @@ func (s *scene) send(ctx context.Context, name string, m drawbridge.Mode) *actor
 	s.actors = append(s.actors, a)
 	go func() {
 		a.err = s.lock.hold(a.ctx, m, func(_ context.Context, g *grip) {
-			a.doing = doing[m]
+			a.is(doing[m])
 			for command := range a.commands {
 				command(g)
 			}
 		})
-		a.gone = true
+		a.is("")
 	}()
 	return a
 }
@@ -105,9 +122,7 @@ func (s *scene) send(ctx context.Context, name string, m drawbridge.Mode) *actor
 // does makes the actor use its hold.
 func (a *actor) does(command func(*grip)) {
 	a.scene.Helper()
-	if a.gone || a.waits() {
-		a.scene.Fatalf("%s has no hold: %s", a.name, a.scene)
-	}
+	a.mustHold()
 	a.commands <- command
 	synctest.Wait()
 }
@@ -115,15 +130,23 @@ func (a *actor) does(command func(*grip)) {
 // leaves ends the actor's hold, in whatever mode it is.
 func (a *actor) leaves() {
 	a.scene.Helper()
-	if a.gone || a.waits() {
-		a.scene.Fatalf("%s has no hold to end: %s", a.name, a.scene)
-	}
+	a.mustHold()
 	close(a.commands)
 	synctest.Wait()
 }
 
 // waits reports whether the actor is waiting for something.
-func (a *actor) waits() bool { return !a.gone && strings.HasPrefix(a.doing, "waits") }
+func (a *actor) waits() bool {
+	doing, _ := a.look()
+	return strings.HasPrefix(doing, "waits")
+}
+
+func (a *actor) mustHold() {
+	a.scene.Helper()
+	if _, gone := a.look(); gone || a.waits() {
+		a.scene.Fatalf("%s has no hold: %s", a.name, a.scene)
+	}
+}
 
 func (a *actor) givesUp() {
 	a.cancel()
@@ -134,11 +157,11 @@ func (a *actor) givesUp() {
 func (a *actor) upgrades() {
 	a.scene.Helper()
 	a.does(func(g *grip) {
-		a.doing = "waits to upgrade"
+		a.is("waits to upgrade")
 		if a.upgradeErr = g.upgrade(a.ctx); a.upgradeErr == nil {
-			a.doing = doing[Write]
+			a.is(doing[Write])
 		} else {
-			a.doing = doing[Upgradable]
+			a.is(doing[Upgradable])
 		}
 	})
 }
@@ -146,14 +169,14 @@ func (a *actor) upgrades() {
 func (a *actor) downgrades() {
 	a.does(func(g *grip) {
 		g.downgrade()
-		a.doing = doing[Read]
+		a.is(doing[Read])
 	})
 }
 
 func (a *actor) downgradesToUpgradable() {
 	a.does(func(g *grip) {
 		g.downgradeToUpgradable()
-		a.doing = doing[Upgradable]
+		a.is(doing[Upgradable])
 	})
 }
 
@@ -162,9 +185,10 @@ func (a *actor) downgradesToUpgradable() {
 func (s *scene) String() string {
 	var parts []string
 	for _, a := range s.actors {
+		doing, gone := a.look()
 		switch {
-		case !a.gone:
-			parts = append(parts, a.name+" "+a.doing)
+		case !gone:
+			parts = append(parts, a.name+" "+doing)
 		case a.err == nil:
 		case errors.Is(a.err, context.Canceled):
 			parts = append(parts, a.name+" gave up")
@@ -172,11 +196,18 @@ func (s *scene) String() string {
 			parts = append(parts, a.name+" failed: "+a.err.Error())
 		}
 	}
-	s.actors = slices.DeleteFunc(s.actors, func(a *actor) bool { return a.gone })
+	s.forgetTheGone()
 	if parts == nil {
 		return "nobody"
 	}
 	return strings.Join(parts, ", ")
+}
+
+func (s *scene) forgetTheGone() {
+	s.actors = slices.DeleteFunc(s.actors, func(a *actor) bool {
+		_, gone := a.look()
+		return gone
+	})
 }
 
 // want compares what everybody is doing, and what the lock says of it.
@@ -193,10 +224,11 @@ func (s *scene) check() {
 	s.Helper()
 	var want drawbridge.State
 	for _, a := range s.actors {
-		if a.gone {
+		doing, gone := a.look()
+		if gone {
 			continue
 		}
-		switch a.doing {
+		switch doing {
 		case "reads":
 			want.Readers++
 		case "reads upgradably":
@@ -229,7 +261,7 @@ func (s *scene) end() {
 	s.Helper()
 	for len(s.actors) > 0 {
 		s.check()
-		s.actors = slices.DeleteFunc(s.actors, func(a *actor) bool { return a.gone })
+		s.forgetTheGone()
 		i := slices.IndexFunc(s.actors, func(a *actor) bool { return !a.waits() })
 		if i < 0 {
 			if len(s.actors) > 0 {

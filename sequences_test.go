@@ -861,15 +861,14 @@ func TestDeadlineOfAWriterFreesThoseBehindIt(t *testing.T) {
 		w := s.send(ctx, "W", Write)
 		synctest.Wait()
 		c := s.reads("C")
-		a.does(func(*grip) { // A joins C
-			for c.waits() {
-				time.Sleep(10 * time.Millisecond)
-			}
-		})
+		entered := make(chan struct{})
+		a.does(func(*grip) { <-entered }) // A joins C
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if !errors.Is(w.err, context.DeadlineExceeded) || c.waits() {
-			s.Fatal(s)
+		if !errors.Is(w.err, context.DeadlineExceeded) {
+			s.Fatalf("W: error %v; %s", w.err, s)
 		}
+		c.does(func(*grip) { close(entered) })
+		a.leaves()
 	})
 }
