@@ -44,7 +44,7 @@ const barging = 30
 
 func (c *core) enterReading() bool {
 	old := c.state.Load()
-	if old != fastFree.Load() {
+	if old&^heatMask != fastFree.Load() {
 		return c.enterCrowded(old)
 	}
 	if c.state.Add(1)&closed == 0 {

@@ -79,7 +79,7 @@ func (rw *RWMutex) Unlock() {
 // is [PreferReaders], while a writer waits.
 func (rw *RWMutex) RLock() {
 	c := &rw.core
-	if old := c.state.Load(); old == fastFree.Load() {
+	if old := c.state.Load(); old&^heatMask == fastFree.Load() {
 		if c.state.Add(1)&closed == 0 {
 			return
 		}
@@ -144,7 +144,7 @@ func (rw *RWMutex) LockContext(ctx context.Context) error {
 func (rw *RWMutex) RLockContext(ctx context.Context) error {
 	if ctx != nil && ctx.Err() == nil {
 		c := &rw.core
-		if old := c.state.Load(); old == fastFree.Load() {
+		if old := c.state.Load(); old&^heatMask == fastFree.Load() {
 			if c.state.Add(1)&closed == 0 {
 				return nil
 			}
