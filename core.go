@@ -25,10 +25,6 @@ type call struct {
 // keyed is a key of a Keyed that is boxed only for those who want to see it.
 type keyed interface{ boxed() any }
 
-// barging is how often a call looks at the lock again before it queues. A
-// short section on another processor is over sooner than a sleep would begin.
-const barging = 30
-
 // The fast paths try once, with one compare-and-swap, and are small enough to
 // be inlined into the methods of RWMutex and Mutex. What they do not expect is
 // for acquire and release, which take the same steps again. Under the race
