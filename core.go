@@ -22,6 +22,7 @@ type call struct {
 	policy Policy
 	mode   Mode
 	scope  *scope // of a scoped call: keeps the identity of its hold
+	wait   uint64 // names the wait, once the observers have been told of it
 }
 
 // keyed is a key of a Keyed that is boxed only for those who want to see it.
@@ -168,7 +169,7 @@ func (c *core) acquire(k *call) error {
 		if inside, err := s.enterPast(c, k); inside || err != nil {
 			return err
 		}
-		c.emit(k, Waiting, n, 0, nil)
+		c.emitWaiting(k, n)
 		c.lock()
 		entered = c.enterLocked(k.mode)
 	}
@@ -227,7 +228,7 @@ func (c *core) upgrade(k *call) error {
 		if s.reads(c) {
 			return ErrUpgrade
 		}
-		c.emit(k, Waiting, n, 0, nil)
+		c.emitWaiting(k, n)
 		c.lock()
 		upgraded = c.upgradeLocked()
 	}
