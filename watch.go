@@ -226,7 +226,7 @@ func (c *core) emitLeft(k *call, ch change, n notice) {
 
 // emitWaiting tells that k is about to wait, and names the wait.
 func (c *core) emitWaiting(k *call, n notice) {
-	if len(n.to) == 0 && everywhere.active.Load() == 0 {
+	if len(n.to) == 0 && unseen() {
 		return
 	}
 	k.wait = lastWait.Add(1)
