@@ -1,0 +1,5 @@
+package main
+
+type replayCommand struct{}
+
+func (replayCommand) Run() error { return nil }
