@@ -128,13 +128,16 @@ func draw(e lab.Experiment, r lab.Result) lanes.Picture {
 	readers, writers := min(e.Readers, mostReaders), min(e.Writers, mostWriters)
 	p := lanes.Picture{
 		Title:   r.Contender.Name + " · " + r.Contender.Policy,
-		Outcome: "writer " + outcome(e, r),
+		Outcome: outcome(e, r),
 		Until:   window(e),
 		Mark:    lab.Ask,
 		Lanes:   append(r.Lanes[:readers:readers], r.Lanes[e.Readers:][:writers]...),
 	}
 	if e.Writers == 0 {
 		p.Mark = 0
+	}
+	if len(r.Writes) == 1 {
+		p.Outcome = "writer " + p.Outcome
 	}
 	if hidden := e.Readers + e.Writers - readers - writers; hidden > 0 {
 		p.Hidden = fmt.Sprintf("and %d more", hidden)
@@ -160,11 +163,11 @@ func outcome(e lab.Experiment, r lab.Result) string {
 	case starved == 0 && got == 1:
 		return "waited " + short(longest)
 	case starved == 0:
-		return fmt.Sprintf("waited %d times, at most %s", got, short(longest))
+		return fmt.Sprintf("%d waits up to %s", got, short(longest))
 	case got == 0 && starved == 1:
 		return fmt.Sprintf("starved for %s", short(e.Deadline))
 	default:
-		return fmt.Sprintf("starved for %[3]s, %[1]d of %[2]d times", starved, got+starved, short(e.Deadline))
+		return fmt.Sprintf("%d of %d starved", starved, got+starved)
 	}
 }
 

@@ -58,18 +58,23 @@ func aligned(words int, headers ...string) *table.Table {
 }
 
 // short writes a duration with the digits that a person reads: 35 µs, 4.1 ms,
-// 512 ms, 1m40s.
+// 512 ms, 5.1 s, 1h20m0s.
 func short(d time.Duration) string {
+	trimmed := func(d, unit time.Duration) string {
+		tenths := float64(d.Round(unit/10)) / float64(unit)
+		return strconv.FormatFloat(tenths, 'f', -1, 64)
+	}
 	switch {
 	case d < time.Microsecond:
 		return "0"
 	case d < time.Millisecond:
 		return fmt.Sprintf("%d µs", d.Microseconds())
 	case d < 100*time.Millisecond:
-		tenths := d.Round(100 * time.Microsecond)
-		return strconv.FormatFloat(float64(tenths)/float64(time.Millisecond), 'f', -1, 64) + " ms"
-	case d < 10*time.Second:
+		return trimmed(d, time.Millisecond) + " ms"
+	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 100*time.Second:
+		return trimmed(d, time.Second) + " s"
 	}
-	return d.Round(100 * time.Millisecond).String()
+	return d.Round(time.Second).String()
 }
