@@ -14,16 +14,25 @@ func ours() []Contender {
 		drawbridge.Balanced, drawbridge.PreferWriters, drawbridge.PreferReaders, drawbridge.FIFO,
 	} {
 		all = append(all, Contender{drawbridgeName, p.String(), func() Lock {
-			return &bridge{drawbridge.RWMutex{Policy: p}}
+			return Bridge(&drawbridge.RWMutex{Policy: p})
 		}})
 	}
 	return all
 }
 
-type bridge struct{ rw drawbridge.RWMutex }
+// RW is the part of a [drawbridge.RWMutex] that an experiment uses.
+type RW interface {
+	LockContext(context.Context) error
+	Unlock()
+	RLockContext(context.Context) error
+	RUnlock()
+}
 
-func (b *bridge) Lock(ctx context.Context) error  { return b.rw.LockContext(ctx) }
-func (b *bridge) Unlock()                         { b.rw.Unlock() }
-func (b *bridge) RLock(ctx context.Context) error { return b.rw.RLockContext(ctx) }
-func (b *bridge) RUnlock()                        { b.rw.RUnlock() }
-func (b *bridge) Settle()                         {}
+// Bridge returns rw as a contender.
+func Bridge(rw RW) Lock { return bridge{rw} }
+
+type bridge struct{ RW }
+
+func (b bridge) Lock(ctx context.Context) error  { return b.LockContext(ctx) }
+func (b bridge) RLock(ctx context.Context) error { return b.RLockContext(ctx) }
+func (b bridge) Settle()                         {}
