@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -36,16 +37,28 @@ type Mutex interface {
 	State() drawbridge.State
 }
 
+// Snapshot is what the checks use of a [drawbridge.Snapshot].
+type Snapshot interface {
+	Load() *Table
+	Publish(*Table) uint64
+	Refresh(context.Context, func(context.Context) (*Table, error)) error
+}
+
+// Table is the value of the snapshot: the target of each route.
+type Table map[string]string
+
 // Guide makes the locks that are checked.
 type Guide struct {
-	NewRWMutex func(drawbridge.Policy) RWMutex
-	NewMutex   func(drawbridge.Policy) Mutex
+	NewRWMutex  func(drawbridge.Policy) RWMutex
+	NewMutex    func(drawbridge.Policy) Mutex
+	NewSnapshot func() Snapshot
 }
 
 // Library is the guide of the library's own locks.
 var Library = Guide{
-	NewRWMutex: func(p drawbridge.Policy) RWMutex { return &drawbridge.RWMutex{Policy: p} },
-	NewMutex:   func(p drawbridge.Policy) Mutex { return &drawbridge.Mutex{Policy: p} },
+	NewRWMutex:  func(p drawbridge.Policy) RWMutex { return &drawbridge.RWMutex{Policy: p} },
+	NewMutex:    func(p drawbridge.Policy) Mutex { return &drawbridge.Mutex{Policy: p} },
+	NewSnapshot: func() Snapshot { return new(drawbridge.Snapshot[Table]) },
 }
 
 // Check is one promise.
@@ -65,7 +78,7 @@ func (g Guide) Checks() []Check {
 		{"a holder cancelled inside, twice", g.holderCancelledTwice},
 		{"check, then act", g.checkThenAct},
 		{"bounded wait", g.boundedWait},
-		{"copy-on-write", copyOnWrite},
+		{"copy-on-write", g.copyOnWrite},
 		{"upgrade", g.upgradeIsRefused},
 		{"read inside a read while a writer waits", g.readInsideRead},
 		{"no wake storm", g.noWakeStorm},
@@ -100,14 +113,12 @@ func (c Check) Run() (measured string, err error) {
 	}
 }
 
-const (
-	// patience is how long a check waits for what must happen. It runs out
-	// only when a promise is broken.
-	patience = 10 * time.Second
+// patience is how long a check waits for what must happen. It runs out only
+// when a promise is broken.
+var patience = 10 * time.Second
 
-	// slack is what two busy cores may add to a wait that is measured.
-	slack = 250 * time.Millisecond
-)
+// slack is what two busy cores may add to a wait that is measured.
+const slack = 250 * time.Millisecond
 
 var policies = []drawbridge.Policy{
 	drawbridge.Balanced, drawbridge.PreferWriters, drawbridge.PreferReaders, drawbridge.FIFO,
@@ -123,10 +134,17 @@ func bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), patience)
 }
 
-// until waits for a state.
+// until waits for a state. It looks often at first: a check that goes on as
+// soon as a waiter is in the queue finds it freshly asleep.
 func until(what string, reached func() bool) error {
-	for began := time.Now(); !reached(); time.Sleep(50 * time.Microsecond) {
-		if time.Since(began) > patience {
+	const fresh = time.Millisecond / 2
+	for began := time.Now(); !reached(); {
+		switch waited := time.Since(began); {
+		case waited < fresh:
+			runtime.Gosched()
+		case waited < patience:
+			time.Sleep(50 * time.Microsecond)
+		default:
 			return fmt.Errorf("not within %s: %s", patience, what)
 		}
 	}

@@ -49,6 +49,9 @@ func (g Guide) mutexInOrder() (string, error) {
 		}
 		m.Unlock()
 	}
+	if err := g.handOff(); err != nil {
+		return "", err
+	}
 	longest, overtakes, err := g.sleepBehindNewcomers()
 	if err != nil {
 		return "", err
@@ -56,8 +59,32 @@ func (g Guide) mutexInOrder() (string, error) {
 	if longest > time.Millisecond+slack {
 		return "", fmt.Errorf("zero value: a waiter slept for %s behind newcomers", round(longest))
 	}
-	return fmt.Sprintf("100 entered in order, FIFO and zero value; FIFO stayed locked between them; zero value: at most %s asleep behind %d newcomers",
+	return fmt.Sprintf("100 entered in order, FIFO and zero value; no newcomer passed a FIFO waiter; zero value: at most %s asleep behind %d newcomers",
 		longest.Round(10*time.Microsecond), overtakes), nil
+}
+
+// handOff: a FIFO mutex goes from the releaser to the waiter, even to one that
+// has only just come, so that the releaser itself cannot have it again.
+func (g Guide) handOff() error {
+	m := g.NewMutex(drawbridge.FIFO)
+	for range 100 {
+		if err := try(m.LockContext).enters(); err != nil {
+			return err
+		}
+		waiter := try(m.LockContext)
+		if err := waiter.waits(m, drawbridge.State{Writer: true, WaitingWriters: 1}); err != nil {
+			return err
+		}
+		m.Unlock()
+		if m.TryLock() {
+			return fmt.Errorf("%v: a newcomer passed a waiter", drawbridge.FIFO)
+		}
+		if err := waiter.enters(); err != nil {
+			return err
+		}
+		m.Unlock()
+	}
+	return nil
 }
 
 // sleepBehindNewcomers measures how long a waiter of the zero value sleeps

@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	"github.com/drawbridge-go/drawbridge"
 )
 
 // copyOnWrite: two requests load the table, a refresh replaces it in their
 // midst, and both go on with the table they have.
-func copyOnWrite() (string, error) {
-	type table map[string]string
-	var routes drawbridge.Snapshot[table]
-	build := func(version string) *table {
-		return &table{"/orders": "orders-" + version, "/users": "users-" + version}
+func (g Guide) copyOnWrite() (string, error) {
+	routes := g.NewSnapshot()
+	build := func(version string) *Table {
+		return &Table{"/orders": "orders-" + version, "/users": "users-" + version}
 	}
 	ctx, cancel := bounded()
 	defer cancel()
@@ -38,7 +35,7 @@ func copyOnWrite() (string, error) {
 	loaded.Add(2)
 	all.Go(func() { answers[0], failed[0] = handle("/orders", "/users") })
 	all.Go(func() { answers[1], failed[1] = handle("/users", "/orders") })
-	err := routes.Refresh(ctx, func(context.Context) (*table, error) {
+	err := routes.Refresh(ctx, func(context.Context) (*Table, error) {
 		loaded.Wait()
 		return build("v2"), nil
 	})

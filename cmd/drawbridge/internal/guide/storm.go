@@ -153,8 +153,6 @@ func textbookStorm(n int) (woken int, err error) {
 		return 0, err
 	}
 	rw.Unlock()
-	return rw.Wakes(), until("one has entered and the others have looked", func() bool {
-		woken = rw.Wakes()
-		return woken >= n
-	})
+	err = until("every waiter has woken", func() bool { return rw.Wakes() >= n })
+	return rw.Wakes(), err
 }
