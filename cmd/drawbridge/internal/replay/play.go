@@ -31,26 +31,27 @@ type Waits struct {
 // returns the results in the order of the contenders and by how much the
 // latest arrival was late.
 func (p Plan) Play(contenders []contender.Contender, progress func(sent int)) (results []Result, late time.Duration) {
-	// Sections that are still open this long after the last arrival are cut
-	// short. Every wait has ended by then.
 	began := time.Now()
-	ctx, cancel := context.WithDeadline(context.Background(), began.Add(p.Length+p.Deadline))
-	defer cancel()
-
 	var stages []*stage
 	for _, c := range contenders {
 		stages = append(stages, newStage(c.New(), p.Deadline))
 	}
-	var all sync.WaitGroup
+	over := make(chan struct{})
+	var waits, sections sync.WaitGroup
 	for i, a := range p.Arrivals {
 		time.Sleep(time.Until(began.Add(a.At)))
 		late = max(late, time.Since(began)-a.At)
 		for _, s := range stages {
-			all.Go(func() { s.request(ctx, a) })
+			waits.Add(1)
+			sections.Go(func() { s.request(a, waits.Done, over) })
 		}
 		progress(i + 1)
 	}
-	all.Wait()
+	// When nobody waits any more, those inside change no figure: a section of
+	// an hour is not played to its end.
+	waits.Wait()
+	close(over)
+	sections.Wait()
 	for i, s := range stages {
 		s.lock.Settle()
 		results = append(results, s.result(contenders[i]))
@@ -88,7 +89,7 @@ func newStage(lock contender.Lock, deadline time.Duration) *stage {
 	}
 }
 
-func (s *stage) request(ctx context.Context, a Arrival) {
+func (s *stage) request(a Arrival, waited func(), over <-chan struct{}) {
 	acquire, release, kind := s.lock.RLock, s.lock.RUnlock, &s.reads
 	if a.Write {
 		acquire, release, kind = s.lock.Lock, s.lock.Unlock, &s.writes
@@ -97,6 +98,7 @@ func (s *stage) request(ctx context.Context, a Arrival) {
 	bounded, cancel := context.WithTimeout(context.Background(), s.deadline)
 	err := acquire(bounded)
 	cancel()
+	waited()
 	entered := time.Now()
 
 	s.mu.Lock()
@@ -119,7 +121,7 @@ func (s *stage) request(ctx context.Context, a Arrival) {
 	section := time.NewTimer(a.Hold)
 	select {
 	case <-section.C:
-	case <-ctx.Done():
+	case <-over:
 		section.Stop()
 	}
 
