@@ -47,6 +47,7 @@ func run(args []string, std streams) int {
 		kong.Description("Read-write locks in which nobody starves: see them work, play your own traffic against them, check them here.\n\nExample: drawbridge lab"),
 		kong.Writers(std.out, std.err),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
+		kong.WithHyphenPrefixedParameters(true), // --hold -5ms: the command says what is wrong with it
 		kong.Bind(std),
 	)
 	if err != nil {

@@ -16,7 +16,11 @@ import (
 // colored returns f as a writer that keeps colours only where f is a terminal
 // that shows them and NO_COLOR is not set.
 func colored(f *os.File) io.Writer {
-	return colorprofile.NewWriter(f, os.Environ())
+	w := colorprofile.NewWriter(f, os.Environ())
+	if w.Profile == colorprofile.ASCII { // no colours, but resets where they would end
+		w.Profile = colorprofile.NoTTY
+	}
+	return w
 }
 
 // width returns how many cells a line of f has: those of the terminal, those
