@@ -200,7 +200,7 @@ func TestReplayReadsEveryForm(t *testing.T) {
 				t.Errorf("%s as %s: status %d, %q", log, from.name, got.status, got.err)
 			}
 			for _, want := range []string{
-				"200 requests in ", "A rewrite every 10m0s adds ", "stood out of order", "5 lines are no request",
+				"200 requests in ", "A rewrite every 10m0s adds ", "stood out of order", "Lines that are no request and were left out: 5",
 				"line 41: no HTTP method: ", "Played 50000 times as fast", "drawbridge.RWMutex  FIFO", "write p50", "busy",
 			} {
 				if !strings.Contains(got.out, want) {

@@ -58,7 +58,8 @@ func (c replayCommand) Run(std streams) error {
 		return err
 	}
 	out := colored(std.out)
-	fmt.Fprintln(out, lipgloss.Wrap(c.describe(log, plan, len(contenders)), width(std.out), ""))
+	describeLog(out, log, width(std.out))
+	fmt.Fprintln(out, lipgloss.Wrap(c.describe(plan, len(contenders)), width(std.out), ""))
 	results, late := plan.Play(contenders, progress(std.err, len(plan.Arrivals)))
 	fmt.Fprintf(out, "\n%s\n", replayTable(results))
 	if late > 10*time.Millisecond {
@@ -87,38 +88,49 @@ func (c replayCommand) read(stdin io.Reader) (accesslog.Log, error) {
 	return log, nil
 }
 
-// describe says what is played, and what of the log is not.
-func (c replayCommand) describe(log accesslog.Log, plan replay.Plan, locks int) string {
+// describeLog says what the log holds, and which of its lines are not played.
+func describeLog(w io.Writer, log accesslog.Log, width int) {
 	writes := 0
 	for _, r := range log.Requests {
 		if !r.Reads() {
 			writes++
 		}
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s requests in %s: %s read, %s write.", count(len(log.Requests)), plan.Span, count(len(log.Requests)-writes), count(writes))
-	if plan.Rewrites > 0 {
-		fmt.Fprintf(&b, " A rewrite every %s adds %s.", c.Refresh, count(plan.Rewrites))
-	}
+	first, last := log.Requests[0].At, log.Requests[len(log.Requests)-1].At
+	text := fmt.Sprintf("%s requests in %s: %s read, %s write.", count(len(log.Requests)), last.Sub(first), count(len(log.Requests)-writes), count(writes))
 	if log.Late > 0 {
-		fmt.Fprintf(&b, " %s stood out of order and were sorted.", count(log.Late))
+		text += fmt.Sprintf(" %s stood out of order and were sorted.", count(log.Late))
 	}
-	if log.Malformed > 0 {
-		fmt.Fprintf(&b, "\n%s lines are no request and were left out:", count(log.Malformed))
-		for _, m := range log.First {
-			fmt.Fprintf(&b, "\n  %v", m)
-		}
-		if log.Malformed > len(log.First) {
-			b.WriteString("\n  …")
-		}
+	fmt.Fprintln(w, lipgloss.Wrap(text, width, ""))
+	if log.Malformed == 0 {
+		return
 	}
-	fmt.Fprintf(&b, "\nPlayed %s times as fast, in %s, against %d locks side by side. A request waits for at most %s.",
-		strconv.FormatFloat(plan.Speed, 'f', -1, 64), short(plan.Length), locks, short(plan.Deadline))
-	switch {
+	fmt.Fprintf(w, "Lines that are no request and were left out: %s\n", count(log.Malformed))
+	for _, m := range log.First {
+		fmt.Fprintf(w, "  %v\n", m)
+	}
+	if log.Malformed > len(log.First) {
+		fmt.Fprintln(w, "  …")
+	}
+}
+
+// describe says how the log is played.
+func (c replayCommand) describe(plan replay.Plan, locks int) string {
+	var b strings.Builder
+	against := "one lock"
+	if locks > 1 {
+		against = fmt.Sprintf("%d locks side by side", locks)
+	}
+	fmt.Fprintf(&b, "Played %s times as fast, in %s, against %s. A request waits for at most %s.",
+		strconv.FormatFloat(plan.Speed, 'f', -1, 64), short(plan.Length), against, short(plan.Deadline))
+	if plan.Rewrites > 0 {
+		fmt.Fprintf(&b, " A rewrite every %s adds %s writers.", c.Refresh, count(plan.Rewrites))
+	}
+	switch untimed := len(plan.Arrivals) - plan.Rewrites - plan.Timed; {
 	case plan.Timed == 0:
 		fmt.Fprintf(&b, " The log has no durations: each holds the lock for %s (--hold).", short(c.Hold))
-	case plan.Timed < len(log.Requests):
-		fmt.Fprintf(&b, " Each holds the lock for as long as the log says; %s without a duration for %s (--hold).", count(len(log.Requests)-plan.Timed), short(c.Hold))
+	case untimed > 0:
+		fmt.Fprintf(&b, " Each holds the lock for as long as the log says; %s without a duration for %s (--hold).", count(untimed), short(c.Hold))
 	default:
 		b.WriteString(" Each holds the lock for as long as the log says.")
 	}

@@ -61,13 +61,14 @@ func (in *instrument) accept() {
 		}
 		in.clients.Go(func() {
 			defer conn.Close()
-			if err := in.serve(conn); err != nil && !errors.Is(err, io.EOF) {
+			if err := in.serve(conn); !errors.Is(err, io.EOF) {
 				fmt.Println("instrument:", err)
 			}
 		})
 	}
 }
 
+// serve answers until the connection ends, and returns why it ended.
 func (in *instrument) serve(conn net.Conn) error {
 	var request [2]byte
 	var selected byte

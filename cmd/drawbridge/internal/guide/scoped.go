@@ -17,6 +17,7 @@ import (
 // inserts.
 func (g Guide) checkThenAct() (string, error) {
 	const upserts = 5
+	var found int64
 	for _, p := range policies {
 		for _, way := range []struct {
 			name   string
@@ -52,7 +53,6 @@ func (g Guide) checkThenAct() (string, error) {
 				all.Go(func() { failed[i] = way.upsert(rw, ctx, r) })
 			}
 			all.Wait()
-			var found int64
 			err := rw.WithRLock(ctx, func(context.Context) error {
 				found = r.inserts.Load()
 				return nil
@@ -65,7 +65,7 @@ func (g Guide) checkThenAct() (string, error) {
 			}
 		}
 	}
-	return "1 of 5 inserted and the lookup finds it, with WithLock and with WithULock", nil
+	return fmt.Sprintf("%d of %d inserted, and the lookup finds it, with WithLock and with WithULock", found, upserts), nil
 }
 
 // row is a key of a table. It is atomic so that a broken lock shows as a wrong
@@ -153,7 +153,8 @@ func standardHangs(bound time.Duration) (bool, error) {
 	defer rw.RUnlock() // the writer, then the inner read
 	all.Go(func() {
 		rw.Lock()
-		rw.Unlock() //nolint:staticcheck // to have been inside is all it wants
+		//lint:ignore SA2001 to have been inside is all it wants
+		rw.Unlock()
 	})
 	err := until("the writer keeps readers out", func() bool {
 		free := rw.TryRLock()
