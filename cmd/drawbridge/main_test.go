@@ -121,12 +121,12 @@ func TestHelpHasAnExampleOfEveryCommand(t *testing.T) {
 
 // TestLab runs a short experiment in all three forms.
 func TestLab(t *testing.T) {
-	short := []string{"lab", "--hold", "4ms", "--deadline", "60ms", "--readers", "4", "--policy", "PreferReaders,sync.Mutex"}
+	short := []string{"lab", "--hold", "10ms", "--deadline", "60ms", "--readers", "4", "--policy", "PreferReaders,sync.Mutex"}
 
 	svg := filepath.Join(t.TempDir(), "lab.svg")
 	text := drawbridge(t, nil, append(short, "--svg", svg)...)
 	for _, want := range []string{
-		"4 readers hold the lock for 4 ms at a time, over and over. After 22 ms a writer asks to write.",
+		"4 readers hold the lock for 10 ms at a time, over and over. After 22 ms a writer asks to write.",
 		"drawbridge.RWMutex · PreferReaders  writer starved for 60 ms",
 		"\nreader 4 ", "\nwriter ", "┝━", "··",
 		"lock                policy         peak readers",

@@ -70,8 +70,9 @@ type Write struct {
 // Run does the experiment with a new lock and leaves no goroutine behind.
 func (e Experiment) Run(c contender.Contender) Result {
 	r := run{Experiment: e, lock: c.New(), began: time.Now()}
-	ctx, cancel := context.WithTimeout(context.Background(), e.Length())
-	defer cancel()
+	r.first.Add(e.Writers)
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
 
 	readers := make([]reader, e.Readers)
 	writers := make([]writer, e.Writers)
@@ -82,6 +83,11 @@ func (e Experiment) Run(c contender.Contender) Result {
 	for i := range writers {
 		all.Go(func() { r.write(ctx, i, &writers[i]) })
 	}
+	// On a busy machine a writer may ask so late that its deadline is after
+	// the end. The readers keep it company until then.
+	time.Sleep(e.Length())
+	r.first.Wait()
+	end()
 	all.Wait()
 	r.lock.Settle()
 
@@ -103,7 +109,8 @@ type run struct {
 	Experiment
 	lock         contender.Lock
 	began        time.Time
-	inside, peak atomic.Int64 // readers
+	inside, peak atomic.Int64   // readers
+	first        sync.WaitGroup // the first attempts of the writers
 }
 
 type reader struct {
@@ -166,16 +173,21 @@ func (r *run) write(ctx context.Context, i int, me *writer) {
 	if r.Writers > 1 {
 		me.lane.Name = fmt.Sprintf("writer %d", i+1)
 	}
+	within := context.Background() // for the first attempt, which outlives the experiment if it must
 	for next := Ask; sleep(ctx, next-r.now()) == nil; {
 		asked := r.now()
-		bounded, cancel := context.WithTimeout(ctx, r.Deadline)
+		bounded, cancel := context.WithTimeout(within, r.Deadline)
 		err := r.lock.Lock(bounded)
 		cancel()
 		got := r.now()
 		me.lane.wait(asked, got)
-		// A wait that the end of the experiment cut short says nothing
-		// about the lock.
-		if errors.Is(err, context.DeadlineExceeded) && got-asked >= r.Deadline || err == nil {
+		if within != ctx {
+			within = ctx
+			r.first.Done()
+		}
+		// An attempt that the end of the experiment cut short says
+		// nothing about the lock.
+		if err == nil || errors.Is(err, context.DeadlineExceeded) {
 			me.writes = append(me.writes, Write{Asked: asked, Waited: got - asked, GaveUp: err != nil})
 		}
 		if err == nil {

@@ -15,8 +15,6 @@ type Result struct {
 	Contender     contender.Contender
 	Reads, Writes Waits
 	Busy          float64 // share of the time in which somebody was inside
-	Writing       float64 // share of the time in which a writer was inside
-	PeakReaders   int
 }
 
 // Waits sums up one kind of request. The times count those who gave up too.
@@ -68,9 +66,8 @@ type stage struct {
 	mu            sync.Mutex
 	reads, writes kind
 	inside        int           // readers and writers
-	peak          int           // readers
-	changed       time.Time     // when inside last became or stopped being 0
-	busy, writing time.Duration // with somebody, with a writer inside
+	opened        time.Time     // when the first of those inside came
+	busy          time.Duration // with somebody inside, without those inside now
 }
 
 type kind struct {
@@ -97,24 +94,21 @@ func (s *stage) request(a Arrival, waited func(), over <-chan struct{}) {
 	asked := time.Now()
 	bounded, cancel := context.WithTimeout(context.Background(), s.deadline)
 	err := acquire(bounded)
+	took := time.Since(asked)
 	cancel()
 	waited()
-	entered := time.Now()
 
 	s.mu.Lock()
 	kind.count++
 	// The histogram refuses what is over an hour, which no wait is.
-	_ = kind.waits.RecordValue(entered.Sub(asked).Microseconds())
+	_ = kind.waits.RecordValue(took.Microseconds())
 	if err != nil {
 		kind.gaveUp++
 		s.mu.Unlock()
 		return
 	}
 	if s.inside++; s.inside == 1 {
-		s.changed = entered
-	}
-	if !a.Write {
-		s.peak = max(s.peak, s.inside)
+		s.opened = time.Now()
 	}
 	s.mu.Unlock()
 
@@ -126,12 +120,8 @@ func (s *stage) request(a Arrival, waited func(), over <-chan struct{}) {
 	}
 
 	s.mu.Lock()
-	left := time.Now()
 	if s.inside--; s.inside == 0 {
-		s.busy += left.Sub(s.changed)
-	}
-	if a.Write {
-		s.writing += left.Sub(entered)
+		s.busy += time.Since(s.opened)
 	}
 	s.mu.Unlock()
 	release()
@@ -142,8 +132,7 @@ func (s *stage) result(c contender.Contender) Result {
 	return Result{
 		Contender: c,
 		Reads:     s.reads.sum(), Writes: s.writes.sum(),
-		Busy: float64(s.busy) / length, Writing: float64(s.writing) / length,
-		PeakReaders: s.peak,
+		Busy: float64(s.busy) / length,
 	}
 }
 

@@ -181,8 +181,8 @@ func TestEveryContenderGetsEveryRequest(t *testing.T) {
 		if r.Reads.Count != reads || r.Writes.Count != len(requests)-reads {
 			t.Errorf("%s: %d reads and %d writes, want %d and %d", r.Contender.Key(), r.Reads.Count, r.Writes.Count, reads, len(requests)-reads)
 		}
-		if r.Busy <= 0 || r.Busy > 1 || r.Writing > r.Busy || r.PeakReaders < 1 {
-			t.Errorf("%s: busy %.2f, writing %.2f, %d readers at the peak", r.Contender.Key(), r.Busy, r.Writing, r.PeakReaders)
+		if r.Busy <= 0 || r.Busy > 1 {
+			t.Errorf("%s: busy %.2f", r.Contender.Key(), r.Busy)
 		}
 	}
 }
