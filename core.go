@@ -35,23 +35,23 @@ const barging = 30
 // detector, where each step has to be hidden from it, everything is.
 
 func (c *core) enterWriting() bool {
-	return !raceEnabled && !everywhere.active.Load() && c.state.cas(free, free|writing|closed)
+	return !raceEnabled && everywhere.active.Load() == 0 && c.state.CompareAndSwap(free, free|writing|closed)
 }
 
 func (c *core) enterReading() bool {
-	old := c.state.load()
-	return !raceEnabled && old&(ready|closed|watched) == ready && !everywhere.active.Load() &&
-		c.state.cas(old, old+1)
+	old := c.state.Load()
+	return !raceEnabled && old&(ready|closed|watched) == ready && everywhere.active.Load() == 0 &&
+		c.state.CompareAndSwap(old, old+1)
 }
 
 func (c *core) leaveWriting() bool {
-	return !raceEnabled && !everywhere.active.Load() && c.state.cas(free|writing|closed, free)
+	return !raceEnabled && everywhere.active.Load() == 0 && c.state.CompareAndSwap(free|writing|closed, free)
 }
 
 func (c *core) leaveReading() bool {
-	old := c.state.load()
+	old := c.state.Load()
 	return !raceEnabled && old&readersInside != 0 && old&(closed|writersWait|watched) == 0 &&
-		!everywhere.active.Load() && c.state.cas(old, old-1)
+		everywhere.active.Load() == 0 && c.state.CompareAndSwap(old, old-1)
 }
 
 // acquireContext takes the lock for k, whose context has been looked at.
@@ -75,7 +75,7 @@ func (c *core) leave(k *call) {
 // prepare checks the policy when the lock is used for the first time.
 func (c *core) prepare(k *call) {
 	raceDisable()
-	used := c.state.load()&ready != 0
+	used := c.state.Load()&ready != 0
 	raceEnable()
 	if used {
 		return
@@ -86,7 +86,7 @@ func (c *core) prepare(k *call) {
 		k.policy.check()
 	}
 	raceDisable()
-	c.state.cas(0, ready) // or somebody else did
+	c.state.CompareAndSwap(0, ready) // or somebody else did
 	raceEnable()
 }
 
@@ -331,7 +331,7 @@ func (c *core) release(k *call, ch change) {
 	}
 	var list wakeList
 	c.lock()
-	c.mustHold(c.state.load(), ch)
+	c.mustHold(c.state.Load(), ch)
 	c.settle(ch, &list)
 	n := c.noteLeft(ch)
 	c.unlockAndWake(&list)
@@ -343,15 +343,15 @@ func (c *core) release(k *call, ch change) {
 func (c *core) barge(m Mode, looks int) bool {
 	raceDisable()
 	defer raceEnable()
-	for looks > 0 && !everywhere.active.Load() {
-		old := c.state.load()
+	for looks > 0 && everywhere.active.Load() == 0 {
+		old := c.state.Load()
 		next, ok := enter(old, m)
 		switch {
 		case old&watched != 0:
 			return false
 		case !ok:
 			looks--
-		case c.state.cas(old, next):
+		case c.state.CompareAndSwap(old, next):
 			return true
 		}
 	}
@@ -361,12 +361,12 @@ func (c *core) barge(m Mode, looks int) bool {
 // enterLocked enters with mu, if a newcomer may.
 func (c *core) enterLocked(m Mode) bool {
 	for {
-		old := c.state.load()
+		old := c.state.Load()
 		next, ok := enter(old, m)
 		if !ok {
 			return false
 		}
-		if c.state.cas(old, next) {
+		if c.state.CompareAndSwap(old, next) {
 			return true
 		}
 	}
@@ -378,7 +378,7 @@ func (c *core) enterLocked(m Mode) bool {
 //go:norace
 func (c *core) enterPastDoor(k *call) {
 	c.lock()
-	c.state.add(1)
+	c.state.Add(1)
 	n := c.noteEntered(k)
 	c.unlock()
 	c.raceEnter(Read)
@@ -390,12 +390,12 @@ func (c *core) enterPastDoor(k *call) {
 func (c *core) upgradeUnseen() bool {
 	raceDisable()
 	defer raceEnable()
-	for !everywhere.active.Load() {
-		old := c.state.load()
+	for everywhere.active.Load() == 0 {
+		old := c.state.Load()
 		if old&(upgradable|closed|watched|readersInside) != upgradable {
 			return false
 		}
-		if c.state.cas(old, old&^upgradable|writing|closed) {
+		if c.state.CompareAndSwap(old, old&^upgradable|writing|closed) {
 			return true
 		}
 	}
@@ -408,7 +408,7 @@ func (c *core) upgradeUnseen() bool {
 //go:norace
 func (c *core) upgradeLocked() bool {
 	for {
-		old := c.state.load()
+		old := c.state.Load()
 		if old&upgradable == 0 || c.upgrading() {
 			fatal("Upgrade without an upgradable hold")
 		}
@@ -420,7 +420,7 @@ func (c *core) upgradeLocked() bool {
 		if passed {
 			next |= writersWait
 		}
-		if c.state.cas(old, next) {
+		if c.state.CompareAndSwap(old, next) {
 			if passed {
 				c.q.writers.pushFront(c.q.drainer)
 				c.q.drainer = nil
@@ -442,8 +442,8 @@ func (c *core) upgrading() bool {
 //
 //go:norace
 func (c *core) leaveUnseen(ch change) bool {
-	for !everywhere.active.Load() {
-		old := c.state.load()
+	for everywhere.active.Load() == 0 {
+		old := c.state.Load()
 		if old&watched != 0 || !holds(old, ch) || concerns(old, ch) {
 			return false
 		}
@@ -456,7 +456,7 @@ func (c *core) leaveUnseen(ch change) bool {
 				return false // time to look at the clock
 			}
 		}
-		if c.state.cas(old, next) {
+		if c.state.CompareAndSwap(old, next) {
 			return true
 		}
 	}
@@ -510,7 +510,7 @@ func (c *core) picture() State {
 //
 //go:norace
 func (c *core) snapshot() State {
-	state := c.state.load()
+	state := c.state.Load()
 	s := State{
 		Readers:    int(readers(state)),
 		Writer:     state&writing != 0,

@@ -136,7 +136,7 @@ var everywhere observers
 
 // observers is a set that is read without a lock and changed rarely.
 type observers struct {
-	active atomic.Bool
+	active atomic.Uint32
 	list   atomic.Pointer[[]*Observer]
 	mu     sync.Mutex
 }
@@ -152,7 +152,7 @@ func (s *observers) change(entry *Observer, f func([]*Observer, *Observer) []*Ob
 	defer s.mu.Unlock()
 	l := f(s.all(), entry)
 	s.list.Store(&l)
-	s.active.Store(len(l) > 0)
+	s.active.Store(uint32(min(len(l), 1)))
 }
 
 func (s *observers) all() []*Observer {

@@ -14,11 +14,7 @@ import (
 // and the compiler leaves nothing of it.
 
 // word is an atomic 64-bit word.
-type word struct{ v atomic.Uint64 }
-
-func (w *word) load() uint64              { return w.v.Load() }
-func (w *word) cas(old, next uint64) bool { return w.v.CompareAndSwap(old, next) }
-func (w *word) add(d uint64) uint64       { return w.v.Add(d) }
+type word = atomic.Uint64
 
 // section is the internal mutex. It is held for a few steps that never wait.
 type section struct{ mu sync.Mutex }

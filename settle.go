@@ -74,14 +74,14 @@ func (ch change) misuse() string {
 //go:norace
 func (c *core) settle(ch change, list *wakeList) {
 	for {
-		old := c.state.load()
+		old := c.state.Load()
 		p := plan{q: c.q, state: ch.apply(old)}
 		if c.q != nil {
 			p.make(ch)
 		} else if p.state&writing == 0 {
 			p.state &^= closed
 		}
-		if c.state.cas(old, p.state) {
+		if c.state.CompareAndSwap(old, p.state) {
 			p.carryOut(list)
 			return
 		}
