@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,12 +48,14 @@ func (c labCommand) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	var svg *os.File // opened before the work, so that a bad name costs no wait
 	if c.SVG != "" {
-		if svg, err = os.Create(c.SVG); err != nil {
+		// A bad name costs no wait, and a picture that is there already
+		// stays until there is a new one.
+		svg, err := os.OpenFile(c.SVG, os.O_WRONLY|os.O_CREATE, 0o666)
+		if err != nil {
 			return err
 		}
-		defer svg.Close()
+		svg.Close()
 	}
 	out := colored(std.out)
 	if c.JSON {
@@ -77,13 +80,14 @@ func (c labCommand) Run(std streams) error {
 			return err
 		}
 	}
-	if svg == nil {
+	if c.SVG == "" {
 		return nil
 	}
-	if err := lanes.SVG(svg, heading(experiment), pictures); err != nil {
+	var svg bytes.Buffer
+	if err := lanes.SVG(&svg, heading(experiment), pictures); err != nil {
 		return err
 	}
-	if err := svg.Close(); err != nil {
+	if err := os.WriteFile(c.SVG, svg.Bytes(), 0o666); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "The lanes are in %s.\n", printable(c.SVG))
@@ -95,12 +99,16 @@ func explanation(e lab.Experiment, locks int) string {
 	if e.Every > 0 {
 		again = fmt.Sprintf(" Each asks again every %s.", short(e.Every))
 	}
+	each := ""
+	if locks > 1 {
+		each = fmt.Sprintf(" (%d locks)", locks)
+	}
 	return fmt.Sprintf(`%s%s A writer gives up after %s.
-Who is let in, who waits, and for how long? %d locks answer, in %s each.
+Who is let in, who waits, and for how long? The answer takes %s%s.
 
 A line below is one goroutine during the first %s:
 %s
-`, heading(e), again, short(e.Deadline), locks, short(e.Length()), short(window(e)), lanes.Legend())
+`, heading(e), again, short(e.Deadline), short(time.Duration(locks)*e.Length()), each, short(window(e)), lanes.Legend())
 }
 
 func heading(e lab.Experiment) string {
