@@ -26,7 +26,6 @@ func measureWaits(write, wait func(section func()), n int) waitCost {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	gate := make(chan struct{})
 	var arriving, back atomic.Int64
-	base := sleeping()
 	for range n {
 		go func() {
 			for range gate {
@@ -37,25 +36,23 @@ func measureWaits(write, wait func(section func()), n int) waitCost {
 		}()
 	}
 	defer close(gate)
-	asleep := func(counter *atomic.Int64, want int64) {
-		q := queue{n: n, sleeping: base}
+	waitIdle()
+	reached := func(counter *atomic.Int64, want int64) {
 		for counter.Load() != want {
 			runtime.Gosched()
 		}
-		q.arriving.Store(int64(n))
-		q.settle()
+		waitIdle()
 	}
-	asleep(&back, 0)
 
 	pass := func(number int64, whileWaiting func()) {
 		write(func() {
 			for range n {
 				gate <- struct{}{}
 			}
-			asleep(&arriving, number*int64(n))
+			reached(&arriving, number*int64(n))
 			whileWaiting()
 		})
-		asleep(&back, number*int64(n))
+		reached(&back, number*int64(n))
 	}
 	pass(1, nothing)
 	pass(2, nothing)

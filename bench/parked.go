@@ -11,7 +11,6 @@ import (
 // they are let go. Whether they sleep is read from the runtime's own count, not guessed from a pause.
 type queue struct {
 	n        int
-	sleeping int          // goroutines asleep before the first one of the queue
 	arriving atomic.Int64 // those that are about to call the lock
 	left     atomic.Int64 // those that have not finished
 	ended    time.Time    // when the last one finished; read after <-done
@@ -19,7 +18,7 @@ type queue struct {
 }
 
 func newQueue(n int) *queue {
-	q := &queue{n: n, sleeping: sleeping(), done: make(chan struct{})}
+	q := &queue{n: n, done: make(chan struct{})}
 	q.left.Store(int64(n))
 	return q
 }
@@ -35,17 +34,12 @@ func (q *queue) start(wait func(i int)) {
 	q.settle()
 }
 
-// settle waits until every goroutine of the queue sleeps. The runtime computes its count from others that
-// move meanwhile, so one look is not enough.
+// settle waits until every goroutine of the queue sleeps.
 func (q *queue) settle() {
-	for seen := 0; seen < 3; runtime.Gosched() {
-		if q.arriving.Load() == int64(q.n) && sleeping() >= q.sleeping+q.n {
-			seen++
-			continue
-		}
-		seen = 0
-		time.Sleep(20 * time.Microsecond)
+	for q.arriving.Load() != int64(q.n) {
+		runtime.Gosched()
 	}
+	waitIdle()
 }
 
 // finish is called by each goroutine of the queue when it is through. The last one stops the clock, so that
@@ -57,10 +51,25 @@ func (q *queue) finish() {
 	}
 }
 
-func sleeping() int {
-	sample := []metrics.Sample{{Name: "/sched/goroutines/waiting:goroutines"}}
-	metrics.Read(sample)
-	return int(sample[0].Value.Uint64())
+// waitIdle returns when no goroutine but the caller runs or could run. It allocates nothing, so that it can
+// be used while allocations are counted; only one goroutine measures at a time.
+//
+// The runtime takes its counts while others move, so one look is not enough.
+func waitIdle() {
+	for seen := 0; seen < 3; runtime.Gosched() {
+		metrics.Read(schedule)
+		if schedule[0].Value.Uint64() <= 1 && schedule[1].Value.Uint64() == 0 {
+			seen++
+			continue
+		}
+		seen = 0
+		time.Sleep(20 * time.Microsecond)
+	}
+}
+
+var schedule = []metrics.Sample{
+	{Name: "/sched/goroutines/running:goroutines"},
+	{Name: "/sched/goroutines/runnable:goroutines"},
 }
 
 // repeat does whole rounds of size until at least n operations are done and scales the time to n.

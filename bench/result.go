@@ -174,7 +174,7 @@ func (m *measured) judge(b bar, rows map[string]*measured) barReport {
 		r.Value, r.Missing = 0, "the reference is 0"
 		return r
 	}
-	r.Reached = (r.Value <= r.Limit) != b.atLeast || r.Value == r.Limit
+	r.Reached = r.Value <= r.Limit
 	return r
 }
 

@@ -42,10 +42,9 @@ type entry struct {
 
 // A bar is what a row must reach: of ≤ limit × times, or of ≤ limit where times names nothing.
 type bar struct {
-	of      term
-	limit   float64
-	times   term
-	atLeast bool // ≥ instead
+	of    term
+	limit float64
+	times term
 }
 
 // A term is the median of an entry in this row or in another one.
@@ -62,14 +61,10 @@ func under(entry string, limit float64, reference string) bar {
 }
 
 func (b bar) String() string {
-	sign := "≤"
-	if b.atLeast {
-		sign = "≥"
-	}
 	if b.times.entry == "" {
-		return fmt.Sprintf("%v %s %s", b.of, sign, short(b.limit))
+		return fmt.Sprintf("%v ≤ %s", b.of, short(b.limit))
 	}
-	return fmt.Sprintf("%v %s %s × %v", b.of, sign, short(b.limit), b.times)
+	return fmt.Sprintf("%v ≤ %s × %v", b.of, short(b.limit), b.times)
 }
 
 func (t term) String() string {

@@ -40,10 +40,11 @@ func rwTable(write, read sync.Locker) table {
 // seedResult is one run of the workload.
 type seedResult struct {
 	readsPerSecond float64
-	// between is the rate at which reads went while no refresh was on. It comes from how long the reads took
-	// that began and ended between the same two refreshes: all handlers leave a refresh in step, so counting
-	// the reads of an interval would depend on where the interval is cut.
-	between float64
+	// between is the mean time of the reads that began and ended between the same two refreshes, from asking
+	// for the table to having let go of it. It stands for the rate at which reads go while no refresh is on:
+	// all handlers leave a refresh in step, so a count of the reads in an interval would depend on where the
+	// interval is cut.
+	between time.Duration
 	p99Wait time.Duration // of the time from asking for the table to having it
 }
 
@@ -94,7 +95,7 @@ func runSeed(t table) seedResult {
 		p99Wait:        all.waits[(len(all.waits)*99-1)/100],
 	}
 	if all.between > 0 {
-		result.between = seedHandlers * float64(all.between) / all.took.Seconds()
+		result.between = all.took / time.Duration(all.between)
 	}
 	return result
 }
