@@ -105,8 +105,8 @@ func handOffFloor(goroutines int) time.Duration {
 	}
 	q.start(func(i int) {
 		<-turn[i]
-		turn[i+1] <- struct{}{}
 		q.finish()
+		turn[i+1] <- struct{}{} // last, so that the goroutine is gone when the next one can run
 	})
 	begin := time.Now()
 	turn[0] <- struct{}{}
