@@ -111,6 +111,14 @@ func drawbridgeMutex(policy drawbridge.Policy) *lock {
 				mu.Unlock()
 			}
 		},
+		writeContext: func(ctx context.Context, section func()) error {
+			if err := mu.LockContext(ctx); err != nil {
+				return err
+			}
+			section()
+			mu.Unlock()
+			return nil
+		},
 	}
 	return l.withLocker(mu, nil)
 }

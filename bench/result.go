@@ -126,9 +126,9 @@ func (m *measured) report(f int, rows map[string]*measured) rowReport {
 	return r
 }
 
-// ratio is nil where dividing says nothing.
+// ratio is nil where dividing says nothing: by a count that is nothing but the runtime's own.
 func ratio(a, b []float64) *float64 {
-	if median(b) == 0 {
+	if slices.Min(b) < 0.01 {
 		return nil
 	}
 	v := median(paired(a, b))

@@ -69,14 +69,14 @@ func uncontendedRows(rw, mutexes []contender) []row {
 	// With a context the first entry is the plain pair of sync, which has none to offer.
 	ctx, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(ctx, cancel)
-	withContext := func(loop func(context.Context, int)) func(int) time.Duration {
+	underContext := func(loop func(context.Context, int)) func(int) time.Duration {
 		if loop == nil {
 			return nil
 		}
 		return single(func(n int) { loop(ctx, n) })
 	}
-	readsContext := func(l *lock) func(int) time.Duration { return withContext(l.readsContext) }
-	writesContext := func(l *lock) func(int) time.Duration { return withContext(l.writesContext) }
+	readsContext := func(l *lock) func(int) time.Duration { return underContext(l.readsContext) }
+	writesContext := func(l *lock) func(int) time.Duration { return underContext(l.writesContext) }
 
 	return []row{{
 		name: "uncontended/read", figures: perOperation,
@@ -287,12 +287,6 @@ func waitRows(rw []contender) []row {
 		}
 		return entries
 	}
-	withContext := func(call func(context.Context, func()) error, ctx context.Context) func(func()) {
-		if call == nil {
-			return nil
-		}
-		return func(section func()) { must(call(ctx, section)) }
-	}
 	// The runtime allocates a little for itself now and then; one in a hundred waits is not a wait's.
 	bars := func(allocations float64) []bar {
 		return []bar{{of: term{entry: balanced}, limit: allocations + 0.01}, {of: term{entry: fifo}, limit: allocations + 0.01}}
@@ -318,6 +312,14 @@ func waitRows(rw []contender) []row {
 			return withContext(l.readContext, ctx)
 		}),
 	}}
+}
+
+// withContext waits by call, or is nil where the lock has no such call.
+func withContext(call func(context.Context, func()) error, ctx context.Context) func(section func()) {
+	if call == nil {
+		return nil
+	}
+	return func(section func()) { must(call(ctx, section)) }
 }
 
 func sizeRows() []row {
