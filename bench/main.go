@@ -67,7 +67,7 @@ func (o options) run() error {
 	}
 
 	rep := report{Machine: thisMachine(), Rounds: o.Rounds}
-	p := plan{rounds: o.Rounds, time: o.Time, retries: o.Retries, progress: os.Stderr}
+	p := plan{rounds: o.Rounds, time: o.Time, retries: o.Retries, gain: spinGain, progress: os.Stderr}
 	var results []measured
 	for _, r := range rows {
 		results = append(results, p.run(r))

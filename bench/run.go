@@ -15,6 +15,7 @@ type plan struct {
 	rounds   int
 	time     time.Duration // of one measurement of one contender
 	retries  int           // discarded rounds that a row may have
+	gain     func() float64
 	progress io.Writer
 }
 
@@ -68,7 +69,7 @@ func (p plan) run(r row) measured {
 				figures[e] = entry.measure()
 			}
 		}
-		if r.multicore && spinGain() < enoughGain {
+		if r.multicore && p.gain() < enoughGain {
 			m.discarded++ // the machine got busy during the round
 			continue
 		}
@@ -86,7 +87,7 @@ func (p plan) run(r row) measured {
 // retries left.
 func (p plan) waitForProcessors(m *measured) bool {
 	for m.discarded <= p.retries {
-		if spinGain() >= enoughGain {
+		if p.gain() >= enoughGain {
 			return true
 		}
 		m.discarded++
