@@ -3,90 +3,18 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
-	"sync"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/arch/x86/x86asm"
-
-	"github.com/drawbridge-go/drawbridge"
 )
-
-// A call is one uncontended use of a lock and what it may cost. Steps are counted, not timed: a child process
-// is led through the call one instruction at a time, so the figures are the same on a busy machine and a quiet
-// one, whatever path the call takes. Reading the listing of the compiler instead would count the paths that
-// are not taken and miss the functions that are called.
-type call struct {
-	name string
-	make func() func() // the call, on a fresh lock
-
-	// The most atomic read-modify-writes and the most instructions that one call may take. Instructions
-	// depend on the compiler: when a new Go release moves them without a change of ours, set them anew to
-	// what -v prints.
-	atomics, instructions int
-}
-
-var calls = []call{
-	// The standard types are here to check the count itself.
-	{"sync.Mutex Lock+Unlock", func() func() {
-		mu := new(sync.Mutex)
-		return func() { mu.Lock(); mu.Unlock() }
-	}, 2, 20},
-	{"sync.RWMutex RLock+RUnlock", func() func() {
-		mu := new(sync.RWMutex)
-		return func() { mu.RLock(); mu.RUnlock() }
-	}, 2, 20},
-
-	{"RWMutex RLock+RUnlock", func() func() {
-		mu := new(drawbridge.RWMutex)
-		return func() { mu.RLock(); mu.RUnlock() }
-	}, 2, 0},
-	{"RWMutex Lock+Unlock", func() func() {
-		mu := new(drawbridge.RWMutex)
-		return func() { mu.Lock(); mu.Unlock() }
-	}, 2, 0},
-	{"RWMutex TryRLock+RUnlock", func() func() {
-		mu := new(drawbridge.RWMutex)
-		return func() { mu.TryRLock(); mu.RUnlock() }
-	}, 2, 0},
-	{"RWMutex TryLock+Unlock", func() func() {
-		mu := new(drawbridge.RWMutex)
-		return func() { mu.TryLock(); mu.Unlock() }
-	}, 2, 0},
-	{"RWMutex RLockContext+RUnlock", func() func() {
-		mu, ctx := new(drawbridge.RWMutex), cancellable()
-		return func() { must(mu.RLockContext(ctx)); mu.RUnlock() }
-	}, 2, 0},
-	{"RWMutex LockContext+Unlock", func() func() {
-		mu, ctx := new(drawbridge.RWMutex), cancellable()
-		return func() { must(mu.LockContext(ctx)); mu.Unlock() }
-	}, 2, 0},
-	{"Mutex Lock+Unlock", func() func() {
-		mu := new(drawbridge.Mutex)
-		return func() { mu.Lock(); mu.Unlock() }
-	}, 2, 0},
-	{"Mutex LockContext+Unlock", func() func() {
-		mu, ctx := new(drawbridge.Mutex), cancellable()
-		return func() { must(mu.LockContext(ctx)); mu.Unlock() }
-	}, 2, 0},
-	{"Snapshot.Load", func() func() {
-		s := new(drawbridge.Snapshot[int])
-		s.Publish(new(int))
-		return func() { s.Load() }
-	}, 0, 0},
-}
-
-func cancellable() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	context.AfterFunc(ctx, cancel) // never: the context can end, and does not
-	return ctx
-}
 
 // tracedEnv makes a child of this test binary run the calls for its parent.
 const tracedEnv = "DRAWBRIDGE_TRACED_CALLS"
@@ -141,7 +69,8 @@ func TestUncontendedCallsTakeFewSteps(t *testing.T) {
 		atomics, instructions := counted.atomics-bare.atomics, counted.instructions-bare.instructions
 		t.Logf("%-32s %d atomic read-modify-writes, %3d instructions", c.name, atomics, instructions)
 		if atomics > c.atomics {
-			t.Errorf("%s takes %d atomic read-modify-writes, at most %d are allowed", c.name, atomics, c.atomics)
+			t.Errorf("%s takes %d atomic read-modify-writes, at most %d are allowed; they are in %s",
+				c.name, atomics, c.atomics, counted.places(bare))
 		}
 		if instructions > c.instructions {
 			t.Errorf("%s takes %d instructions, at most %d are allowed", c.name, instructions, c.instructions)
@@ -162,7 +91,22 @@ func TestStepsAreCounted(t *testing.T) {
 	}
 }
 
-type steps struct{ atomics, instructions int }
+type steps struct {
+	instructions, atomics int
+	at                    []uintptr // where the atomics were
+}
+
+// places names the functions in which the atomic read-modify-writes were, the bare call's left out: the child
+// is the same binary.
+func (s steps) places(bare steps) string {
+	var names []string
+	for _, pc := range s.at {
+		if !slices.Contains(bare.at, pc) {
+			names = append(names, runtime.FuncForPC(pc).Name())
+		}
+	}
+	return strings.Join(names, ", ")
+}
 
 // A traced is a child of this test binary under ptrace. All calls must come from the goroutine that started it.
 type traced struct {
@@ -217,8 +161,9 @@ func (c *traced) untilMark() {
 func (c *traced) stepUntilMark() steps {
 	var s steps
 	for {
-		if c.atAtomic() {
+		if pc, ok := c.atAtomic(); ok {
 			s.atomics++
+			s.at = append(s.at, pc)
 		}
 		s.instructions++
 		if err := syscall.PtraceSingleStep(c.pid); err != nil {
@@ -252,25 +197,26 @@ func describe(status syscall.WaitStatus) string {
 
 // atAtomic reports whether the next instruction is an atomic read-modify-write: one with a lock prefix, or an
 // exchange with memory, which locks without one.
-func (c *traced) atAtomic() bool {
+func (c *traced) atAtomic() (pc uintptr, ok bool) {
 	var regs syscall.PtraceRegs
 	if err := syscall.PtraceGetRegs(c.pid, &regs); err != nil {
 		c.t.Fatalf("ptrace registers: %v", err)
 	}
+	pc = uintptr(regs.Rip)
 	code := make([]byte, 16)
-	n, err := syscall.PtracePeekText(c.pid, uintptr(regs.Rip), code)
+	n, err := syscall.PtracePeekText(c.pid, pc, code)
 	if err != nil && n == 0 {
 		c.t.Fatalf("ptrace read at %#x: %v", regs.Rip, err)
 	}
 	inst, err := x86asm.Decode(code[:n], 64)
 	if err != nil {
-		return false // an instruction newer than the decoder; none of those locks
+		return pc, false // an instruction newer than the decoder; none of those locks
 	}
 	for _, p := range inst.Prefix {
 		if p&0xFF == 0xF0 {
-			return true
+			return pc, true
 		}
 	}
 	_, memory := inst.Args[0].(x86asm.Mem)
-	return inst.Op == x86asm.XCHG && memory
+	return pc, inst.Op == x86asm.XCHG && memory
 }
