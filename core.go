@@ -25,6 +25,12 @@ type call struct {
 	wait   uint64 // names the wait, once the observers have been told of it
 }
 
+// with returns k as a call that can wait only as long as ctx.
+func (k call) with(ctx context.Context) call {
+	k.ctx = ctx
+	return k
+}
+
 // keyed is a key of a Keyed that is boxed only for those who want to see it.
 type keyed interface{ boxed() any }
 

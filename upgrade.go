@@ -31,7 +31,7 @@ func (rw *RWMutex) UUnlock() { rw.release(Upgradable, upgradableLeaves) }
 // back by [RWMutex.DowngradeToUpgradable]. It is a fatal error if there is no
 // upgradable hold.
 func (rw *RWMutex) Upgrade() {
-	k := rw.call(nil, Write)
+	k := rw.call(Write)
 	if err := rw.core.upgrade(&k); err != nil {
 		panic(err) // as in acquire
 	}
@@ -42,7 +42,7 @@ func (rw *RWMutex) Upgrade() {
 // door is as if the call had not been made.
 func (rw *RWMutex) UpgradeContext(ctx context.Context) error {
 	mustContext(ctx)
-	k := rw.call(ctx, Write)
+	k := rw.call(Write).with(ctx)
 	return rw.core.upgradeContext(&k)
 }
 
