@@ -185,7 +185,9 @@ func TestNilContext(t *testing.T) {
 		"Guarded.Update": func() error {
 			return g.Update(ctx, func(context.Context, *int, func() error) error { return scope(t.Context()) })
 		},
-		"Snapshot.Update":       func() error { return s.Update(ctx, func(context.Context, *int) (*int, error) { return build(t.Context()) }) },
+		"Snapshot.Update": func() error {
+			return s.Update(ctx, func(context.Context, *int) (*int, error) { return build(t.Context()) })
+		},
 		"Snapshot.Refresh":      func() error { return s.Refresh(ctx, build) },
 		"Snapshot.RefreshEvery": func() error { return s.RefreshEvery(ctx, time.Second, build) },
 		"Snapshot.Wait":         func() error { _, _, err := s.Wait(ctx, 0); return err },

@@ -20,8 +20,9 @@ type scope struct {
 
 	// inner is for an upgradable scope: how many reads are open inside it,
 	// or where its upgrade stands.
-	inner    counter
-	upgrades mutex // held while an upgrade waits
+	inner counter
+	mu    mutex         // held to begin an upgrade and to end it
+	ended chan struct{} // of those who wait for the end of an upgrade, or nil
 
 	holding // the identity of an observed read
 }
@@ -220,11 +221,11 @@ func (s *scope) leave(lock any, key keyed) {
 	mode := s.mode
 	if mode == Upgradable {
 		// An upgrade that another goroutine began ends first.
-		s.upgrades.Lock()
+		s.lockUpgrade()
 		if s.inner.Load() == upgradeDone {
 			mode = Write
 		}
-		s.upgrades.Unlock()
+		s.mu.Unlock()
 	}
 	k := call{ctx: s.Context, lock: lock, key: key, mode: mode, scope: s}
 	s.core.leave(&k)
@@ -232,8 +233,23 @@ func (s *scope) leave(lock any, key keyed) {
 
 // upgrade is what the function of an upgradable scope gets.
 func (s *scope) upgrade(k *call) error {
-	s.upgrades.Lock()
-	defer s.upgrades.Unlock()
+	if err := s.beginUpgrade(); err != nil || s.inner.Load() == upgradeDone {
+		return err
+	}
+	state := int32(0) // also if an observer panics: the upgradable hold is kept
+	defer func() { s.endUpgrade(state) }()
+	u := *k
+	u.ctx, u.mode = s, Write
+	err := s.core.upgradeContext(&u)
+	if err == nil {
+		state = upgradeDone
+	}
+	return err
+}
+
+func (s *scope) beginUpgrade() error {
+	s.lockUpgrade()
+	defer s.mu.Unlock()
 	switch {
 	case !s.live():
 		return ErrUpgrade
@@ -242,13 +258,30 @@ func (s *scope) upgrade(k *call) error {
 	case !s.inner.CompareAndSwap(0, upgradePending):
 		return ErrUpgrade // a read is open inside
 	}
-	state := int32(0) // also if an observer panics: the upgradable hold is kept
-	defer func() { s.inner.Store(state) }()
-	u := *k
-	u.ctx, u.mode = s, Write
-	err := s.core.upgradeContext(&u)
-	if err == nil {
-		state = upgradeDone
+	return nil
+}
+
+func (s *scope) endUpgrade(state int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inner.Store(state)
+	if s.ended != nil {
+		close(s.ended)
+		s.ended = nil
 	}
-	return err
+}
+
+// lockUpgrade locks mu once no upgrade is pending. It waits on a channel, since
+// the upgrade may take its time and a wait for a mutex is not durably blocking.
+func (s *scope) lockUpgrade() {
+	s.mu.Lock()
+	for s.inner.Load() == upgradePending {
+		if s.ended == nil {
+			s.ended = make(chan struct{})
+		}
+		ended := s.ended
+		s.mu.Unlock()
+		either(ended, nil)
+		s.mu.Lock()
+	}
 }
