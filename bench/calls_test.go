@@ -40,6 +40,11 @@ var calls = []call{
 		mu := new(drawbridge.RWMutex)
 		return func() { mu.RLock(); mu.RUnlock() }
 	}, 2, 57, 0},
+	{"RWMutex RLock+RUnlock, read-hot", func() func() {
+		mu := new(drawbridge.RWMutex)
+		heat(mu)
+		return func() { mu.RLock(); mu.RUnlock() }
+	}, 2, 165, 0},
 	{"RWMutex Lock+Unlock", func() func() {
 		mu := new(drawbridge.RWMutex)
 		return func() { mu.Lock(); mu.Unlock() }

@@ -211,9 +211,22 @@ func scopedRows() []row {
 }
 
 func rwSizes(size func(string, role, func() lockSize) entry) []entry {
-	return []entry{size(balanced, own, func() lockSize {
-		return sizeOf(func(mu *drawbridge.RWMutex) { mu.RLock(); mu.RUnlock(); mu.Lock(); mu.Unlock() })
-	})}
+	return []entry{
+		size(balanced, own, func() lockSize {
+			return sizeOf(func(mu *drawbridge.RWMutex) { mu.RLock(); mu.RUnlock(); mu.Lock(); mu.Unlock() })
+		}),
+		size(balanced+", read-hot", own, func() lockSize { return sizeOf(heat) }),
+	}
+}
+
+// heat makes a lock read-hot: readers meet in it, again and again, with no writer in between.
+func heat(mu *drawbridge.RWMutex) {
+	mu.RLock()
+	for range 2_000 {
+		mu.RLock()
+		mu.RUnlock()
+	}
+	mu.RUnlock()
 }
 
 func mutexSizes(size func(string, role, func() lockSize) entry) []entry {
