@@ -2,7 +2,6 @@ package drawbridge
 
 import (
 	"context"
-	"sync/atomic"
 	"unsafe"
 )
 
@@ -12,7 +11,7 @@ type core struct {
 	mu    section // guards q and every change of state that no fast path makes
 	q     *queue  // nil while nobody waits or observes
 
-	stripes atomic.Pointer[stripes] // nil until the lock was read-hot once
+	stripes pointer[stripes] // nil until the lock was read-hot once
 }
 
 // call is one call of a user on its slow path.
@@ -23,14 +22,11 @@ type call struct {
 	policy Policy
 	mode   Mode
 	scope  *scope // of a scoped call: keeps the identity of its hold
+	wait   uint64 // names the wait, once the observers have been told of it
 }
 
 // keyed is a key of a Keyed that is boxed only for those who want to see it.
 type keyed interface{ boxed() any }
-
-// barging is how often a call looks at the lock again before it queues. A
-// short section on another processor is over sooner than a sleep would begin.
-const barging = 30
 
 // The fast paths are one atomic read-modify-write. What they do not expect is for
 // acquire and release, which take the same steps again. Under the race detector,
@@ -173,7 +169,7 @@ func (c *core) acquire(k *call) error {
 		if inside, err := s.enterPast(c, k); inside || err != nil {
 			return err
 		}
-		c.emit(k, Waiting, n, 0, nil)
+		c.emitWaiting(k, n)
 		c.lock()
 		entered = c.enterLocked(k.mode)
 	}
@@ -232,7 +228,7 @@ func (c *core) upgrade(k *call) error {
 		if s.reads(c) {
 			return ErrUpgrade
 		}
-		c.emit(k, Waiting, n, 0, nil)
+		c.emitWaiting(k, n)
 		c.lock()
 		upgraded = c.upgradeLocked()
 	}

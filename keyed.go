@@ -28,7 +28,7 @@ type Keyed[K comparable] struct {
 	parts     []part[K]
 	created   atomic.Uint64 // entries so far
 	observers observers
-	unused    sync.Pool // of entries
+	unused    pool // of entries
 }
 
 const parts = 64
@@ -68,7 +68,7 @@ func (k *Keyed[K]) pin(key K) *entry[K] {
 	raceDisable()
 	defer raceEnable()
 	k.once.Do(k.init)
-	hash := maphash.Comparable(k.seed, key)
+	hash := hashOf(k.seed, key)
 	p := &k.parts[hash%parts]
 	p.mu.lock()
 	defer p.mu.unlock()

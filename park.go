@@ -31,6 +31,14 @@ func (h *handover) Unlock() {
 	raceEnable()
 }
 
+// init prepares a new waiter's parking.
+func (p *parking) init() { p.cond.L = &p.handover }
+
+// reset leaves nothing of a wait.
+//
+//go:norace
+func (p *parking) reset() { p.wakes = nil }
+
 // park sleeps until a wake comes or done is closed, and reports whether done
 // was. It is called with mu held and returns without it.
 //

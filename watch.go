@@ -23,7 +23,7 @@ type holding struct {
 	since time.Time
 }
 
-var lastHold atomic.Uint64
+var lastHold, lastWait atomic.Uint64
 
 func newHolding() holding { return holding{lastHold.Add(1), now()} }
 
@@ -224,6 +224,15 @@ func (c *core) emitLeft(k *call, ch change, n notice) {
 	k.tell(n, e)
 }
 
+// emitWaiting tells that k is about to wait, and names the wait.
+func (c *core) emitWaiting(k *call, n notice) {
+	if len(n.to) == 0 && unseen() {
+		return
+	}
+	k.wait = lastWait.Add(1)
+	c.emit(k, Waiting, n, 0, nil)
+}
+
 // emit tells the observers of a wait or a grant.
 func (c *core) emit(k *call, kind EventKind, n notice, waited time.Duration, err error) {
 	if len(n.to) == 0 && unseen() {
@@ -235,7 +244,7 @@ func (c *core) emit(k *call, kind EventKind, n notice, waited time.Duration, err
 }
 
 func (k *call) event(kind EventKind, n notice) Event {
-	e := Event{Lock: k.lock, Kind: kind, Mode: k.mode, Seq: n.seq, Hold: n.hold}
+	e := Event{Lock: k.lock, Kind: kind, Mode: k.mode, Seq: n.seq, Hold: n.hold, Wait: k.wait}
 	if k.key != nil {
 		e.Key = k.key.boxed()
 	}
