@@ -235,16 +235,18 @@ func mutexSizes(size func(string, role, func() lockSize) entry) []entry {
 	})}
 }
 
-func snapshotLoads() []entry {
-	return []entry{{name: "drawbridge.Snapshot", role: own, loop: single(func(n int) {
-		s := newPadded[drawbridge.Snapshot[int]]()
-		s.Publish(new(int))
-		sum := 0
-		for range n {
-			sum += *s.Load()
-		}
-		sink.Add(uint64(sum))
-	})}}
+func snapshotOwn() []entry {
+	return []entry{{name: "drawbridge.Snapshot", role: own, loop: single(snapshotLoads)}}
+}
+
+func snapshotLoads(n int) {
+	s := newPadded[drawbridge.Snapshot[int]]()
+	s.Publish(new(int))
+	sum := 0
+	for range n {
+		sum += *s.Load()
+	}
+	sink.Add(uint64(sum))
 }
 
 func keyedOwn(keyedEntry func(string, role, func() keyedLoop) entry) []entry {

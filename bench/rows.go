@@ -371,7 +371,7 @@ func snapshotRows() []row {
 		what: "Snapshot.Load, one goroutine",
 		entries: append([]entry{
 			{name: "atomic.Pointer", role: peer, loop: single(pointerLoads)},
-		}, snapshotLoads()...),
+		}, snapshotOwn()...),
 		bars: []bar{under("drawbridge.Snapshot", 1.1, "atomic.Pointer")},
 	}}
 }
