@@ -8,11 +8,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/signal"
 	"regexp"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -32,14 +35,17 @@ type options struct {
 
 func main() {
 	var o options
-	ctx := kong.Parse(&o,
+	parsed := kong.Parse(&o,
 		kong.Name("bench"),
 		kong.Description("Measures drawbridge side by side with the locks that people use today."),
 	)
-	ctx.FatalIfErrorf(o.run())
+	// An interrupted run reports the rounds that it has. A second interrupt ends it at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	parsed.FatalIfErrorf(o.run(ctx))
 }
 
-func (o options) run() error {
+func (o options) run(ctx context.Context) error {
 	if o.Rounds < 1 || o.Retries < 0 || o.Time <= 0 || o.Procs < 0 {
 		return fmt.Errorf("--rounds and --time must be above 0, --retries and --procs not below")
 	}
@@ -70,7 +76,10 @@ func (o options) run() error {
 	p := plan{rounds: o.Rounds, time: o.Time, retries: o.Retries, gain: spinGain, progress: os.Stderr}
 	var results []measured
 	for _, r := range rows {
-		results = append(results, p.run(r))
+		if ctx.Err() != nil {
+			break
+		}
+		results = append(results, p.run(ctx, r))
 	}
 	fmt.Fprint(os.Stderr, "\r\x1b[K")
 	rep.Rows = reports(results)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -32,8 +33,9 @@ type measured struct {
 
 const countedRounds = 3
 
-// run measures one row in rounds: every contender once, then every contender again.
-func (p plan) run(r row) measured {
+// run measures one row in rounds: every contender once, then every contender again. When ctx ends, it returns
+// the rounds it has.
+func (p plan) run(ctx context.Context, r row) measured {
 	m := measured{row: r}
 	rounds := countedRounds
 	if !r.counted {
@@ -49,6 +51,9 @@ func (p plan) run(r row) measured {
 
 	operations := make([]int, len(m.entries))
 	for e, entry := range m.entries {
+		if ctx.Err() != nil {
+			return m
+		}
 		operations[e] = r.operations
 		if entry.loop != nil && r.operations == 0 {
 			p.say("%s: calibrating %s", r.name, entry.name)
@@ -57,11 +62,14 @@ func (p plan) run(r row) measured {
 	}
 	for round := 0; round < rounds; {
 		p.say("%s: round %d of %d", r.name, round+1, rounds)
-		if r.multicore && !p.waitForProcessors(&m) {
+		if r.multicore && !p.waitForProcessors(ctx, &m) {
 			break
 		}
 		figures := make([][]float64, len(m.entries))
 		for e, entry := range m.entries {
+			if ctx.Err() != nil {
+				return m
+			}
 			runtime.GC()
 			if entry.loop != nil {
 				figures[e] = []float64{float64(entry.loop(operations[e])) / float64(operations[e])}
@@ -84,9 +92,9 @@ func (p plan) run(r row) measured {
 }
 
 // waitForProcessors discards rounds until two goroutines can run side by side, or reports that the row has no
-// retries left.
-func (p plan) waitForProcessors(m *measured) bool {
-	for m.discarded <= p.retries {
+// retries left or ctx has ended.
+func (p plan) waitForProcessors(ctx context.Context, m *measured) bool {
+	for m.discarded <= p.retries && ctx.Err() == nil {
 		if p.gain() >= enoughGain {
 			return true
 		}
