@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/drawbridge-go/drawbridge"
 )
@@ -130,7 +131,7 @@ func drawbridgeMutex(policy drawbridge.Policy) *lock {
 func scopedRows() []row {
 	ctx := context.Background()
 	section := func(context.Context) error { return nil }
-	plain := func(name string, loop func(n int)) entry { return entry{name: name, role: own, loop: single(loop)} }
+	plain := func(name string, loop func(n int)) entry { return entry{name: name, role: own, loop: allocating(loop)} }
 
 	standard := newPadded[sync.RWMutex]()
 	byHand := func(lock, unlock func()) func(ctx context.Context, section func(context.Context) error) error {
@@ -171,7 +172,7 @@ func scopedRows() []row {
 		entries: []entry{
 			plain("RLock+RUnlock", pair.reads),
 			plain("WithRLock", withRLock),
-			{name: "sync.RWMutex, deferred", role: peer, loop: single(func(n int) {
+			{name: "sync.RWMutex, deferred", role: peer, loop: allocating(func(n int) {
 				for range n {
 					must(readByHand(ctx, section))
 				}
@@ -183,7 +184,7 @@ func scopedRows() []row {
 		entries: []entry{
 			plain("Lock+Unlock", pair.writes),
 			plain("WithLock", withLock),
-			{name: "sync.RWMutex, deferred", role: peer, loop: single(func(n int) {
+			{name: "sync.RWMutex, deferred", role: peer, loop: allocating(func(n int) {
 				for range n {
 					must(writeByHand(ctx, section))
 				}
@@ -208,6 +209,11 @@ func scopedRows() []row {
 			{of: term{entry: "Mutex.WithLock"}, limit: 1.01},
 		},
 	}}
+}
+
+// allocating is a loop of one goroutine with all that the collector takes for it.
+func allocating(loop func(n int)) func(n int) time.Duration {
+	return func(n int) time.Duration { return timed(loop, n) }
 }
 
 func rwSizes(size func(string, role, func() lockSize) entry) []entry {
