@@ -27,6 +27,7 @@ type options struct {
 	Time     time.Duration `help:"How long one contender is measured in one round." default:"50ms"`
 	Procs    int           `help:"GOMAXPROCS to measure with; 0 means one per core." default:"0"`
 	Retries  int           `help:"Rounds per row that may be discarded because the machine was busy." default:"100"`
+	Gain     float64       `help:"How much more two spinning goroutines must get done than one for a multi-core round to count. Below 1.7 times mean little, but switches still do." default:"1.7"`
 	List     bool          `help:"List the rows and what they must reach, and measure nothing."`
 	Markdown bool          `help:"Print the report as Markdown." xor:"format"`
 	JSON     bool          `name:"json" help:"Print the report as JSON, with every sample." xor:"format"`
@@ -72,8 +73,8 @@ func (o options) run(ctx context.Context) error {
 		return nil
 	}
 
-	rep := report{Machine: thisMachine(), Rounds: o.Rounds}
-	p := plan{rounds: o.Rounds, time: o.Time, retries: o.Retries, gain: spinGain, progress: os.Stderr}
+	rep := report{Machine: thisMachine(), Rounds: o.Rounds, Gain: o.Gain}
+	p := plan{rounds: o.Rounds, time: o.Time, retries: o.Retries, enough: o.Gain, gain: spinGain, progress: os.Stderr}
 	var results []measured
 	for _, r := range rows {
 		if ctx.Err() != nil {

@@ -158,7 +158,7 @@ func TestBusyMachineEndsTheRow(t *testing.T) {
 	r := row{name: "busy", figures: perOperation, multicore: true, operations: 1, entries: []entry{{
 		name: "theirs", loop: func(int) time.Duration { measures++; return 1 },
 	}}}
-	p := plan{rounds: 3, time: time.Millisecond, retries: 2, progress: io.Discard, gain: func() float64 { return 1.2 }}
+	p := plan{rounds: 3, time: time.Millisecond, retries: 2, progress: io.Discard, enough: 1.7, gain: func() float64 { return 1.2 }}
 	m := p.run(t.Context(), r)
 	if m.discarded != 3 || measures != 0 || len(m.samples[0][0]) != 0 {
 		t.Errorf("%d rounds discarded, %d measured, %d kept; want 3, 0, 0", m.discarded, measures, len(m.samples[0][0]))
@@ -171,7 +171,7 @@ func TestRoundThatEndsBusyIsDiscarded(t *testing.T) {
 	r := row{name: "busy", figures: perOperation, multicore: true, operations: 1, entries: []entry{{
 		name: "theirs", loop: func(int) time.Duration { return 1 },
 	}}}
-	p := plan{rounds: 1, time: time.Millisecond, retries: 2, progress: io.Discard, gain: func() float64 {
+	p := plan{rounds: 1, time: time.Millisecond, retries: 2, progress: io.Discard, enough: 1.7, gain: func() float64 {
 		g := gains[0]
 		gains = gains[1:]
 		return g

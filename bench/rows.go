@@ -141,7 +141,7 @@ func readerRows(rw []contender) []row {
 func crowdRow(name, what string, contenders []contender, m mix, bars ...bar) row {
 	contenders = append(slices.Clone(contenders), contender{name: bareLoop, role: floor, make: noLock})
 	return row{
-		name: name, what: what, figures: perOperation, multicore: true, bars: bars,
+		name: name, what: what, figures: timesAndSwitching, multicore: true, switching: true, bars: bars,
 		entries: loops(contenders, func(l *lock) func(int) time.Duration {
 			return func(n int) time.Duration { return m.run(l, n) }
 		}),
