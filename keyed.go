@@ -92,9 +92,10 @@ func (k *Keyed[K]) unpin(e *entry[K]) {
 		return
 	}
 	p.remove(e)
-	if e.core.q == nil && !raceEnabled {
-		// Nobody observed it. The race detector would see one key's edges
-		// under the next key, so there every entry is new.
+	if e.core.state.Load() == free && e.core.q == nil && !raceEnabled {
+		// It was not observed and is not striped. The race detector would
+		// see one key's edges under the next key, so there every entry is new.
+		e.core.stripes.Store(nil)
 		k.unused.Put(e)
 	}
 }
@@ -174,15 +175,15 @@ func (p *part[K]) resize(n int) {
 	}
 }
 
-func (k *Keyed[K]) call(ctx context.Context, e *entry[K], m Mode) call {
-	return call{ctx: ctx, lock: k, key: e, policy: k.Policy, mode: m}
+func (k *Keyed[K]) call(e *entry[K], m Mode) call {
+	return call{lock: k, key: e, policy: k.Policy, mode: m}
 }
 
 func (k *Keyed[K]) within(ctx context.Context, key K, m Mode, fn func(context.Context, *scope) error) error {
 	mustContext(ctx)
 	e := k.pin(key)
 	defer k.unpin(e)
-	return e.core.within(k.call(ctx, e, m), fn)
+	return e.core.within(k.call(e, m).with(ctx), fn)
 }
 
 // WithLock runs fn with key held to write and returns its error.
@@ -200,7 +201,7 @@ func (k *Keyed[K]) WithULock(ctx context.Context, key K, fn func(ctx context.Con
 	mustContext(ctx)
 	e := k.pin(key)
 	defer k.unpin(e)
-	c := k.call(ctx, e, Upgradable)
+	c := k.call(e, Upgradable).with(ctx)
 	return e.core.within(c, func(ctx context.Context, s *scope) error {
 		return fn(ctx, func() error { return s.upgrade(&c) })
 	})
@@ -233,7 +234,7 @@ func (k *Keyed[K]) withEntries(ctx context.Context, entries []*entry[K], fn func
 		return fn(ctx)
 	}
 	e := entries[0]
-	return e.core.within(k.call(ctx, e, Write), func(ctx context.Context, _ *scope) error {
+	return e.core.within(k.call(e, Write).with(ctx), func(ctx context.Context, _ *scope) error {
 		return k.withEntries(ctx, entries[1:], fn)
 	})
 }
@@ -259,7 +260,7 @@ func (k *Keyed[K]) lockContext(ctx context.Context, key K, m Mode) (unlock func(
 			k.unpin(e)
 		}
 	}()
-	c := k.call(ctx, e, m)
+	c := k.call(e, m).with(ctx)
 	if ctx.Err() != nil {
 		return nil, newWaitError(&c, 0, e.core.picture())
 	}
@@ -299,7 +300,9 @@ func (k *Keyed[K]) Observe(o Observer) (stop func()) {
 //
 //go:norace
 func (k *Keyed[K]) setObservers(o *Observer, change func([]*Observer, *Observer) []*Observer) {
-	k.observers.change(o, change)
+	k.observers.mu.Lock()
+	defer k.observers.mu.Unlock()
+	k.observers.set(o, change)
 	k.each(func(p *part[K]) {
 		for _, e := range p.buckets {
 			for ; e != nil; e = e.next {
@@ -311,7 +314,7 @@ func (k *Keyed[K]) setObservers(o *Observer, change func([]*Observer, *Observer)
 
 //go:norace
 func (k *Keyed[K]) observeEntry(e *entry[K], o *Observer, change func([]*Observer, *Observer) []*Observer) {
-	c := k.call(nil, e, 0)
+	c := k.call(e, 0)
 	e.core.prepare(&c)
 	e.core.setObservers(&c, o, change)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // What is in this file is all that the locks use to share memory and time, with
@@ -33,6 +34,7 @@ func (s *section) unlock() { s.mu.Unlock() }
 type (
 	flag           = atomic.Bool
 	counter        = atomic.Int32
+	stripeCount    = atomic.Int64
 	pointer[T any] = atomic.Pointer[T]
 	pool           = sync.Pool
 	mutex          = sync.Mutex // one that may be held for longer than a section
@@ -54,6 +56,17 @@ func either(a, b <-chan struct{}) bool {
 	case <-b:
 		return false
 	}
+}
+
+// heatLimit is how many readers that met others make a lock striped.
+const heatLimit = 512 * heatStep
+
+// stripeHash tells goroutines apart by where their stacks are. A goroutine has
+// the same hash for as long as its stack does not move.
+func stripeHash() uintptr {
+	var here byte
+	p := uintptr(unsafe.Pointer(&here))
+	return p>>11 ^ p>>15
 }
 
 // hashOf is the hash of a key.

@@ -125,6 +125,14 @@ func (s *Snapshot[T]) write(ctx context.Context, fn func(context.Context) error)
 	return s.writing.within(k, func(ctx context.Context, _ *scope) error { return fn(ctx) })
 }
 
+// Observe sends the events of updates and builds to o until stop is called:
+// they wait for one another and hold in mode [Write]. Load and Publish hold
+// nothing and have no events.
+func (s *Snapshot[T]) Observe(o Observer) (stop func()) {
+	k := call{lock: s, policy: FIFO}
+	return s.writing.observe(&k, o)
+}
+
 // build is a refresh that is under way.
 type build struct {
 	callers int // who still wait for it
