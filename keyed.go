@@ -28,7 +28,7 @@ type Keyed[K comparable] struct {
 	parts     []part[K]
 	created   atomic.Uint64 // entries so far
 	observers observers
-	unused    sync.Pool // of entries
+	unused    pool // of entries
 }
 
 const parts = 64
@@ -68,7 +68,7 @@ func (k *Keyed[K]) pin(key K) *entry[K] {
 	raceDisable()
 	defer raceEnable()
 	k.once.Do(k.init)
-	hash := maphash.Comparable(k.seed, key)
+	hash := hashOf(k.seed, key)
 	p := &k.parts[hash%parts]
 	p.mu.lock()
 	defer p.mu.unlock()
@@ -92,9 +92,10 @@ func (k *Keyed[K]) unpin(e *entry[K]) {
 		return
 	}
 	p.remove(e)
-	if e.core.q == nil && !raceEnabled {
-		// Nobody observed it. The race detector would see one key's edges
-		// under the next key, so there every entry is new.
+	if e.core.state.Load() == free && e.core.q == nil && !raceEnabled {
+		// It was not observed and is not striped. The race detector would
+		// see one key's edges under the next key, so there every entry is new.
+		e.core.stripes.Store(nil)
 		k.unused.Put(e)
 	}
 }
@@ -299,7 +300,9 @@ func (k *Keyed[K]) Observe(o Observer) (stop func()) {
 //
 //go:norace
 func (k *Keyed[K]) setObservers(o *Observer, change func([]*Observer, *Observer) []*Observer) {
-	k.observers.change(o, change)
+	k.observers.mu.Lock()
+	defer k.observers.mu.Unlock()
+	k.observers.set(o, change)
 	k.each(func(p *part[K]) {
 		for _, e := range p.buckets {
 			for ; e != nil; e = e.next {

@@ -1,10 +1,6 @@
 package drawbridge
 
-import (
-	"context"
-	"sync"
-	"sync/atomic"
-)
+import "context"
 
 // scope is the hold of a scoped call and the context that carries it, in one
 // allocation. A call that finds it in its context knows what its own caller
@@ -20,12 +16,12 @@ type scope struct {
 	// for a read, the reads inside it. The last one out releases, so that a
 	// goroutine that was given the context is still inside when the call
 	// that made the scope has returned. At 0 the scope is over, for good.
-	sharers atomic.Int32
+	sharers counter
 
 	// inner is for an upgradable scope: how many reads are open inside it,
 	// or where its upgrade stands.
-	inner    atomic.Int32
-	upgrades sync.Mutex // held while an upgrade waits
+	inner    counter
+	upgrades mutex // held while an upgrade waits
 
 	holding // the identity of an observed read
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 )
 
@@ -25,7 +24,7 @@ import (
 // is discarded and run again, so no change is ever lost. The call that
 // publishes a value synchronizes before every Load that returns it.
 type Snapshot[T any] struct {
-	value   atomic.Pointer[T]
+	value   pointer[T]
 	writing core // one Update or build at a time
 
 	mu      section // guards what follows; value changes only under it

@@ -50,7 +50,7 @@ func (w *watch) needed() bool { return w.seq != 0 || len(w.observers) != 0 }
 //
 //go:norace
 func (c *core) observed() bool {
-	return c.q != nil && len(c.q.watch.observers) != 0 || everywhere.active.Load() != 0
+	return c.q != nil && len(c.q.watch.observers) != 0 || !unseen()
 }
 
 // current is a notice of no change.
@@ -99,7 +99,7 @@ func (c *core) noteUpgraded(k *call) notice {
 //
 //go:norace
 func (q *queue) noteGrant(w *waiter) {
-	if len(q.watch.observers) == 0 && everywhere.active.Load() == 0 {
+	if len(q.watch.observers) == 0 && unseen() {
 		return
 	}
 	w.seq = q.watch.next()
@@ -115,9 +115,9 @@ func (q *queue) noteGrant(w *waiter) {
 //go:norace
 func (c *core) noteGranted(w *waiter) notice {
 	raceDisable()
-	unseen := w.seq == 0 && c.state.Load()&watched == 0 && everywhere.active.Load() == 0
+	nothing := w.seq == 0 && c.state.Load()&watched == 0 && unseen()
 	raceEnable()
-	if unseen {
+	if nothing {
 		return notice{}
 	}
 	c.lock()
@@ -226,7 +226,7 @@ func (c *core) emitLeft(k *call, ch change, n notice) {
 
 // emitWaiting tells that k is about to wait, and names the wait.
 func (c *core) emitWaiting(k *call, n notice) {
-	if len(n.to) == 0 && everywhere.active.Load() == 0 {
+	if len(n.to) == 0 && unseen() {
 		return
 	}
 	k.wait = lastWait.Add(1)
@@ -235,7 +235,7 @@ func (c *core) emitWaiting(k *call, n notice) {
 
 // emit tells the observers of a wait or a grant.
 func (c *core) emit(k *call, kind EventKind, n notice, waited time.Duration, err error) {
-	if len(n.to) == 0 && everywhere.active.Load() == 0 {
+	if len(n.to) == 0 && unseen() {
 		return
 	}
 	e := k.event(kind, n)
