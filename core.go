@@ -380,8 +380,8 @@ func (c *core) withdraw(w *waiter) (granted bool, left State) {
 func (c *core) giveBack(ch change) State {
 	var list wakeList
 	c.lock()
+	c.noteLeft(ch) // before settle grants the next hold, which takes its place
 	c.settle(c.uncount(ch), &list)
-	c.noteLeft(ch)
 	left := c.snapshot()
 	c.unlockAndWake(&list)
 	return left
@@ -401,8 +401,8 @@ func (c *core) release(k *call, ch change) {
 	var list wakeList
 	c.lock()
 	c.mustHold(c.state.Load(), ch)
+	n := c.noteLeft(ch) // as in giveBack
 	c.settle(c.uncount(ch), &list)
-	n := c.noteLeft(ch)
 	c.unlockAndWake(&list)
 	c.emitLeft(k, ch, n)
 }
