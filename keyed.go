@@ -192,7 +192,8 @@ func (k *Keyed[K]) within(ctx context.Context, key K, m Mode, fn func(context.Co
 	mustContext(ctx)
 	e := k.pin(key)
 	defer k.unpin(e)
-	return e.core.within(k.call(e, m).with(ctx), fn)
+	call := k.call(e, m).with(ctx)
+	return e.core.within(&call, fn)
 }
 
 // WithLock runs fn with key held to write and returns its error.
@@ -211,8 +212,8 @@ func (k *Keyed[K]) WithULock(ctx context.Context, key K, fn func(ctx context.Con
 	e := k.pin(key)
 	defer k.unpin(e)
 	c := k.call(e, Upgradable).with(ctx)
-	return e.core.within(c, func(ctx context.Context, s *scope) error {
-		return fn(ctx, func() error { return s.upgrade(&c) })
+	return e.core.within(&c, func(ctx context.Context, s *scope) error {
+		return fn(ctx, s.upgrade)
 	})
 }
 
@@ -243,7 +244,8 @@ func (k *Keyed[K]) withEntries(ctx context.Context, entries []*entry[K], fn func
 		return fn(ctx)
 	}
 	e := entries[0]
-	return e.core.within(k.call(e, Write).with(ctx), func(ctx context.Context, _ *scope) error {
+	call := k.call(e, Write).with(ctx)
+	return e.core.within(&call, func(ctx context.Context, _ *scope) error {
 		return k.withEntries(ctx, entries[1:], fn)
 	})
 }

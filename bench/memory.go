@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -46,38 +47,44 @@ func measureWaits(write, wait func(section func()), n int) waitCost {
 		waitIdle()
 	}
 
-	pass := func(number int64, whileWaiting func()) {
-		write(func() {
-			for range n {
-				gate <- struct{}{}
-			}
-			reached(&arriving, number*int64(n))
-			whileWaiting()
-		})
+	// The closure of a pass is made here, once, so that none of it is counted.
+	var number int64
+	whileWaiting := nothing
+	holding := func() {
+		for range n {
+			gate <- struct{}{}
+		}
+		reached(&arriving, number*int64(n))
+		whileWaiting()
+	}
+	pass := func() {
+		number++
+		write(holding)
 		reached(&back, number*int64(n))
 	}
+
 	// Pools are kept by processor and fill unevenly, so the first passes allocate for them. What a wait itself
 	// allocates, it allocates in every pass: the least of them tells.
 	const passes = 6
 	var before, after runtime.MemStats
-	var cost waitCost
-	for number := range int64(passes) {
+	cost := waitCost{allocations: math.Inf(1)}
+	for range passes {
 		runtime.ReadMemStats(&before)
-		pass(number+1, nothing)
+		pass()
 		runtime.ReadMemStats(&after)
-		allocations := float64(after.Mallocs-before.Mallocs) / float64(n)
-		bytes := float64(after.TotalAlloc-before.TotalAlloc) / float64(n)
-		if number == 0 || allocations < cost.allocations {
-			cost.allocations, cost.bytes = allocations, bytes
+		if allocations := float64(after.Mallocs-before.Mallocs) / float64(n); allocations < cost.allocations {
+			cost.allocations = allocations
+			cost.bytes = float64(after.TotalAlloc-before.TotalAlloc) / float64(n)
 		}
 	}
 
 	liveHeap()
 	runtime.ReadMemStats(&before)
-	pass(passes+1, func() {
+	whileWaiting = func() {
 		liveHeap()
 		runtime.ReadMemStats(&after)
-	})
+	}
+	pass()
 	cost.live = float64(int64(after.HeapAlloc)-int64(before.HeapAlloc)) / float64(n)
 	cost.stack = float64(int64(after.StackInuse)-int64(before.StackInuse)) / float64(n)
 	return cost
