@@ -228,8 +228,8 @@ func (c *core) withdraw(w *waiter) (granted bool, left State) {
 func (c *core) giveBack(ch change) State {
 	var list wakeList
 	c.lock()
+	c.noteLeft(ch) // before those who enter by it
 	c.settle(c.uncount(ch), &list)
-	c.noteLeft(ch)
 	left := c.snapshot()
 	c.unlockAndWake(&list)
 	return left

@@ -24,8 +24,8 @@ func (c *core) release(k *call, ch change) {
 	var list wakeList
 	c.lock()
 	c.mustHold(c.state.Load(), ch)
+	n := c.noteLeft(ch) // before those who enter by it
 	c.settle(c.uncount(ch), &list)
-	n := c.noteLeft(ch)
 	c.unlockAndWake(&list)
 	c.emitLeft(k, ch, n)
 }
