@@ -228,7 +228,7 @@ func (c *core) withdraw(w *waiter) (granted bool, left State) {
 func (c *core) giveBack(ch change) State {
 	var list wakeList
 	c.lock()
-	c.noteLeft(ch) // before those who enter by it
+	c.noteLeft(ch) // before settle grants the next hold, which takes its place
 	c.settle(c.uncount(ch), &list)
 	left := c.snapshot()
 	c.unlockAndWake(&list)

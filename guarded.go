@@ -27,20 +27,22 @@ func (g *Guarded[T]) call(m Mode) call {
 // Read runs fn with the value held to read and returns its error. fn must not
 // change the value.
 func (g *Guarded[T]) Read(ctx context.Context, fn func(context.Context, *T) error) error {
-	return g.core.within(g.call(Read).with(ctx), func(ctx context.Context, _ *scope) error { return fn(ctx, &g.value) })
+	call := g.call(Read).with(ctx)
+	return g.core.within(&call, func(ctx context.Context, _ *scope) error { return fn(ctx, &g.value) })
 }
 
 // Write runs fn with the value held to write and returns its error.
 func (g *Guarded[T]) Write(ctx context.Context, fn func(context.Context, *T) error) error {
-	return g.core.within(g.call(Write).with(ctx), func(ctx context.Context, _ *scope) error { return fn(ctx, &g.value) })
+	call := g.call(Write).with(ctx)
+	return g.core.within(&call, func(ctx context.Context, _ *scope) error { return fn(ctx, &g.value) })
 }
 
 // Update runs fn with the value held upgradably and returns its error: fn may
 // read the value, and may change it after upgrade has returned nil.
 func (g *Guarded[T]) Update(ctx context.Context, fn func(ctx context.Context, v *T, upgrade func() error) error) error {
 	k := g.call(Upgradable).with(ctx)
-	return g.core.within(k, func(ctx context.Context, s *scope) error {
-		return fn(ctx, &g.value, func() error { return s.upgrade(&k) })
+	return g.core.within(&k, func(ctx context.Context, s *scope) error {
+		return fn(ctx, &g.value, s.upgrade)
 	})
 }
 

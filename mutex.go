@@ -74,7 +74,8 @@ func (m *Mutex) State() State { return m.core.picture() }
 // [runtime.Goexit]. If m cannot be had, WithLock returns an error of
 // [RWMutex.LockContext] without calling fn.
 func (m *Mutex) WithLock(ctx context.Context, fn func(context.Context) error) error {
-	return m.core.within(m.call().with(ctx), func(ctx context.Context, _ *scope) error { return fn(ctx) })
+	call := m.call().with(ctx)
+	return m.core.within(&call, func(ctx context.Context, _ *scope) error { return fn(ctx) })
 }
 
 // Observe sends the events of m to o until stop is called, as

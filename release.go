@@ -24,7 +24,7 @@ func (c *core) release(k *call, ch change) {
 	var list wakeList
 	c.lock()
 	c.mustHold(c.state.Load(), ch)
-	n := c.noteLeft(ch) // before those who enter by it
+	n := c.noteLeft(ch) // as in giveBack
 	c.settle(c.uncount(ch), &list)
 	c.unlockAndWake(&list)
 	c.emitLeft(k, ch, n)

@@ -122,7 +122,7 @@ func (s *Snapshot[T]) Update(ctx context.Context, fn func(context.Context, *T) (
 // write runs fn while no other update or build does, in order of arrival.
 func (s *Snapshot[T]) write(ctx context.Context, fn func(context.Context) error) error {
 	k := call{ctx: ctx, lock: s, policy: FIFO, mode: Write}
-	return s.writing.within(k, func(ctx context.Context, _ *scope) error { return fn(ctx) })
+	return s.writing.within(&k, func(ctx context.Context, _ *scope) error { return fn(ctx) })
 }
 
 // Observe sends the events of updates and builds to o until stop is called:

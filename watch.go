@@ -187,8 +187,8 @@ func (c *core) emitGranted(k *call, kind EventKind, n notice, waited time.Durati
 		return
 	}
 	if k.mode == Read && k.scope != nil {
-		k.scope.holding = newHolding()
-		n.hold = k.scope.holding.hold
+		k.scope.rare = &rare{holding: newHolding()}
+		n.hold = k.scope.rare.hold
 	}
 	told := false
 	defer func() {
@@ -215,8 +215,8 @@ func (c *core) emitLeft(k *call, ch change, n notice) {
 	case writerReads, writerUpgradable:
 		kind = Downgraded
 	case readerLeaves:
-		if k.scope != nil {
-			n.hold, n.held = k.scope.hold, k.scope.held()
+		if k.scope != nil && k.scope.rare != nil {
+			n.hold, n.held = k.scope.rare.hold, k.scope.rare.held()
 		}
 	}
 	e := k.event(kind, n)

@@ -35,6 +35,10 @@ type Lock struct {
 	Kind   string `json:"kind"`   // the type: "RWMutex", "Keyed[string]"
 	Policy string `json:"policy"` // "Balanced"
 
+	// Clock is the time since the watch began: the moment of this report on
+	// a scale on which the spans of several reports fit together.
+	Clock time.Duration `json:"clock_ns"`
+
 	State State  `json:"state"`
 	Words string `json:"words"` // the state in words
 
@@ -238,7 +242,7 @@ func (r *record) reportAfter(after *uint64) (l Lock, lost uint64) {
 
 	r.mu.Lock()
 	l = Lock{
-		ID: r.id, Name: r.name, Kind: r.kind, Policy: r.policy,
+		ID: r.id, Name: r.name, Kind: r.kind, Policy: r.policy, Clock: now,
 		Read: r.mode(drawbridge.Read), Upgradable: r.mode(drawbridge.Upgradable), Write: r.mode(drawbridge.Write),
 		GaveUp: r.gaveUp, Upgrades: r.upgrades, Downgrades: r.downgrades,
 	}

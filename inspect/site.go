@@ -5,6 +5,7 @@ import (
 	"maps"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,26 +92,34 @@ func callSite(d Detail) (s site) {
 	if d == Times {
 		return s
 	}
-	const depth = 64
-	var pcs [depth]uintptr
-	n := 12 // the locks call one another this deep at most before they observe
-	if d == Stacks {
-		n = depth
+	// Most calls are eight frames deep before they observe. To look at more
+	// costs more.
+	var near [8]uintptr
+	if d != Stacks {
+		if s.find(near[:runtime.Callers(4, near[:])]) {
+			return s
+		}
 	}
-	n = runtime.Callers(4, pcs[:n])
-	for i, pc := range pcs[:n] {
+	var far [64]uintptr
+	pcs := far[:runtime.Callers(4, far[:])]
+	if s.find(pcs) && d == Stacks {
+		s.stack = slices.Clone(pcs[slices.Index(pcs, s.pc):])
+	}
+	return s
+}
+
+// find looks for the first frame outside.
+func (s *site) find(pcs []uintptr) bool {
+	for _, pc := range pcs {
 		switch kindOfFrame(pc) {
 		case scoped:
 			s.scoped = true
 		case outside:
 			s.pc = pc
-			if d == Stacks {
-				s.stack = append([]uintptr(nil), pcs[i:n]...)
-			}
-			return s
+			return true
 		}
 	}
-	return s
+	return false
 }
 
 // frames returns the site as frames, innermost first, or nil.
