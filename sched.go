@@ -4,6 +4,7 @@ package drawbridge
 
 import (
 	"hash/maphash"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,6 +62,16 @@ func either(a, b <-chan struct{}) bool {
 
 // heatLimit is how many readers that met others make a lock striped.
 const heatLimit = 512 * heatStep
+
+// stripeNumber is a power of two: four stripes for each processor that may run
+// readers, so that two that run seldom share one.
+func stripeNumber() int {
+	n := 4
+	for n < 4*runtime.GOMAXPROCS(0) {
+		n *= 2
+	}
+	return n
+}
 
 // stripeHash tells goroutines apart by where their stacks are. A goroutine has
 // the same hash for as long as its stack does not move.
