@@ -308,11 +308,14 @@ func (p *plan) set(bit uint64, on bool) {
 //go:norace
 func (p *plan) carryOut(list *wakeList) {
 	q := p.q
-	for range p.readers {
+	for n := p.readers; n > 0; n-- {
 		w := q.readers.first
 		q.readers.remove(w)
 		q.noteGrant(w)
 		list.grant(w)
+		if n == 2 || list.reader == nil {
+			list.reader = w
+		}
 	}
 	if w := p.upgradable; w != nil {
 		q.upgradables.remove(w)
@@ -336,6 +339,6 @@ func (p *plan) carryOut(list *wakeList) {
 		q.drainer = w
 	}
 	if w := p.competitor; w != nil {
-		list.signal(w)
+		list.compete(w)
 	}
 }
