@@ -44,15 +44,24 @@ func (c *core) enterCrowded(old uint64) bool {
 }
 
 func (c *core) leaveReading() bool {
-	old := c.state.Load() & (ready | closed | watched | striped | writersWait)
-	switch {
-	case old == fastFree.Load():
+	old := c.state.Load()
+	switch flags := old & (ready | closed | watched | striped | writersWait); {
+	case flags == fastFree.Load():
 		if now := c.state.Add(^uint64(0)); now&(ready|closed|writersWait) != ready {
 			c.left(now)
 		}
 		return true
-	case old == free|striped && unseen() && !raceEnabled:
+	case raceEnabled || !unseen():
+		return false
+	case flags == ready|striped:
 		c.leaveStripe()
+		return true
+	case flags == ready|writersWait && old&competing != 0 && readers(old) != 0:
+		// In a window nobody waits for this reader, but it counts.
+		if now := c.state.Add(windowStep - 1); now&(closed|competing) != competing || now&windowMask == 0 {
+			// The window is over, or it is time to look at the clock.
+			c.settleNow()
+		}
 		return true
 	}
 	return false
@@ -75,7 +84,7 @@ func (c *core) backOut() { c.left(c.state.Add(^uint64(0))) }
 func (c *core) settleNow() {
 	var list wakeList
 	c.lock()
-	c.settle(nothing, &list)
+	c.settle(readerLeft, &list)
 	c.unlockAndWake(&list)
 }
 

@@ -106,6 +106,9 @@ func (m *Mutex) try() bool {
 	return m.core.try(&k)
 }
 
+// Kept out of line, it leaves Unlock small enough to be inlined.
+//
+//go:noinline
 func (m *Mutex) release() {
 	k := m.call()
 	m.core.release(&k, writerLeaves)

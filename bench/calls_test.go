@@ -44,7 +44,7 @@ var calls = []call{
 		mu := new(drawbridge.RWMutex)
 		heat(mu)
 		return func() { mu.RLock(); mu.RUnlock() }
-	}, 2, 165, 0},
+	}, 2, 180, 0},
 	{"RWMutex Lock+Unlock", func() func() {
 		mu := new(drawbridge.RWMutex)
 		return func() { mu.Lock(); mu.Unlock() }
@@ -83,27 +83,27 @@ var calls = []call{
 	{"RWMutex.WithRLock", func() func() {
 		mu, ctx := new(drawbridge.RWMutex), cancellable()
 		return func() { must(mu.WithRLock(ctx, section)) }
-	}, 4, 440, 1},
+	}, 3, 430, 1},
 	{"RWMutex.WithLock", func() func() {
 		mu, ctx := new(drawbridge.RWMutex), cancellable()
 		return func() { must(mu.WithLock(ctx, section)) }
-	}, 4, 410, 1},
+	}, 3, 380, 1},
 	{"Mutex.WithLock", func() func() {
 		mu, ctx := new(drawbridge.Mutex), cancellable()
 		return func() { must(mu.WithLock(ctx, section)) }
-	}, 4, 410, 1},
+	}, 3, 380, 1},
 	{"Guarded.Read", func() func() {
 		g, ctx := new(drawbridge.Guarded[int]), cancellable()
 		return func() { must(g.Read(ctx, valueSection)) }
-	}, 4, 440, 1},
+	}, 3, 430, 1},
 	{"Guarded.Write", func() func() {
 		g, ctx := new(drawbridge.Guarded[int]), cancellable()
 		return func() { must(g.Write(ctx, valueSection)) }
-	}, 4, 410, 1},
+	}, 3, 400, 1},
 	{"Keyed.WithLock", func() func() {
 		locks, ctx := new(drawbridge.Keyed[int]), cancellable()
 		return func() { must(locks.WithLock(ctx, 1, section)) }
-	}, 10, 960, 1},
+	}, 9, 970, 1},
 	{"Keyed.LockContext+unlock", func() func() {
 		locks, ctx := new(drawbridge.Keyed[int]), cancellable()
 		return func() {
@@ -111,7 +111,7 @@ var calls = []call{
 			must(err)
 			unlock()
 		}
-	}, 11, 960, 3},
+	}, 11, 990, 3},
 }
 
 func section(context.Context) error            { return nil }

@@ -19,7 +19,7 @@ type waitCost struct {
 	allocations float64 // per wait, once pools are filled
 	bytes       float64 // allocated per wait, once pools are filled
 	live        float64 // bytes of heap that a goroutine asleep in the lock holds, beyond one asleep in a channel
-	stack       float64 // bytes of stack, likewise
+	stack       float64 // bytes of stack that its waits have made a goroutine grow
 }
 
 // measureWaits lets n goroutines wait behind a writer again and again. They live on from wait to wait, so that
@@ -40,6 +40,8 @@ func measureWaits(write, wait func(section func()), n int) waitCost {
 	}
 	defer close(gate)
 	waitIdle()
+	var fresh runtime.MemStats // before any of them has needed more stack than it began with
+	runtime.ReadMemStats(&fresh)
 	reached := func(counter *atomic.Int64, want int64) {
 		for counter.Load() != want {
 			runtime.Gosched()
@@ -81,12 +83,15 @@ func measureWaits(write, wait func(section func()), n int) waitCost {
 	liveHeap()
 	runtime.ReadMemStats(&before)
 	whileWaiting = func() {
+		runtime.ReadMemStats(&after)
+		stack := after.StackInuse // the collector shrinks stacks
 		liveHeap()
 		runtime.ReadMemStats(&after)
+		after.StackInuse = stack
 	}
 	pass()
 	cost.live = float64(int64(after.HeapAlloc)-int64(before.HeapAlloc)) / float64(n)
-	cost.stack = float64(int64(after.StackInuse)-int64(before.StackInuse)) / float64(n)
+	cost.stack = float64(int64(after.StackInuse)-int64(fresh.StackInuse)) / float64(n)
 	return cost
 }
 

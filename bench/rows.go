@@ -274,7 +274,7 @@ func waitRows(rw []contender) []row {
 		{name: "allocations", unit: "allocations/wait"},
 		{name: "allocated", unit: "bytes/wait"},
 		{name: "heap while waiting", unit: "bytes/waiter"},
-		{name: "stack while waiting", unit: "bytes/waiter"},
+		{name: "stack grown", unit: "bytes/waiter"},
 	}
 	measure := func(write, wait func(func())) []float64 {
 		c := measureWaits(write, wait, waiters)

@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"regexp"
@@ -38,6 +39,7 @@ func main() {
 	schedule := flag.String("schedule", "", "with -program: run this `schedule` alone and show its steps")
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "how many `processes` search")
 	record := flag.String("record", "", "write the counts into this `file`, between its markers for the suite")
+	first := flag.Bool("first", false, "stop at the first program that breaks a promise, and take the programs in any order")
 	list := flag.Bool("list", false, "list the programs of the suite")
 	worker := flag.Bool("worker", false, "search the jobs that come on standard input (used by the command itself)")
 	flag.Parse()
@@ -53,7 +55,7 @@ func main() {
 	case *program != "":
 		err = search(*program, *bound)
 	default:
-		err = run(*suite, *match, *workers, *record, *list)
+		err = run(*suite, *match, *workers, *record, *list, *first)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "explore:", err)
@@ -136,7 +138,7 @@ type count struct {
 	bound                             int
 }
 
-func run(suite, match string, workers int, record string, list bool) error {
+func run(suite, match string, workers int, record string, list, first bool) error {
 	jobs, err := explore.Suite(suite)
 	if err != nil {
 		return err
@@ -151,6 +153,16 @@ func run(suite, match string, workers int, record string, list bool) error {
 			fmt.Printf("%-14s  %2d  %s\n", j.Group, j.Bound, j.Name)
 		}
 		return nil
+	}
+
+	if first {
+		// Small programs of every kind soon meet what large ones of one kind
+		// would look for.
+		shuffle := rand.New(rand.NewPCG(1, 2))
+		shuffle.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+		for i := range jobs {
+			jobs[i].First = true
+		}
 	}
 
 	began := time.Now()
@@ -175,7 +187,7 @@ func run(suite, match string, workers int, record string, list bool) error {
 		c.depth = max(c.depth, a.Result.Depth)
 		if a.Failure != "" || a.Err != "" {
 			if failed++; failed <= 3 {
-				fmt.Printf("%s: %s%s\n", a.Job.Name, a.Failure, a.Err)
+				fmt.Printf("%s\nfound: %s%s\n", a.Job.Name, a.Failure, a.Err)
 			}
 		}
 	}
@@ -196,12 +208,17 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	queue := make(chan explore.Job)
+	queue, enough := make(chan explore.Job), make(chan struct{})
+	stop := sync.OnceFunc(func() { close(enough) })
 	go func() {
+		defer close(queue)
 		for _, j := range jobs {
-			queue <- j
+			select {
+			case queue <- j:
+			case <-enough:
+				return
+			}
 		}
-		close(queue)
 	}()
 	var (
 		mu      sync.Mutex
@@ -232,6 +249,9 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 				mu.Lock()
 				answers = append(answers, a)
 				mu.Unlock()
+				if j.First && (a.Failure != "" || a.Err != "") {
+					stop()
+				}
 			}
 			in.Close()
 			if e := cmd.Wait(); e != nil {
