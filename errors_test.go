@@ -83,6 +83,23 @@ func TestWaitErrorMatchesItsContext(t *testing.T) {
 	})
 }
 
+// TestWaitErrorLeavesItsBubble: an error that asks its context later ends the
+// process ("receive on synctest channel from outside bubble").
+func TestWaitErrorLeavesItsBubble(t *testing.T) {
+	var err error
+	synctest.Test(t, func(t *testing.T) {
+		var mu drawbridge.Mutex
+		mu.Lock()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err = mu.LockContext(ctx)
+	})
+	const want = "drawbridge: gave up waiting to write after 1s: context deadline exceeded (1 writer inside)"
+	if !errors.Is(err, context.DeadlineExceeded) || err.Error() != want {
+		t.Errorf("got error %v", err)
+	}
+}
+
 // TestWaitErrorNamesTheLockOfItsUser and not what is inside it.
 func TestWaitErrorNamesTheLockOfItsUser(t *testing.T) {
 	var (
