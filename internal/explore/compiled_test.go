@@ -49,10 +49,13 @@ func main() { locked(); rw.RLock(); rw.RUnlock(); s.Publish(new(int)); loaded() 
 	if deps := run("list", "-deps", module); strings.Contains(deps, module+"/internal") {
 		t.Errorf("the locks import something internal without the tag:\n%s", deps)
 	}
+	// Where it is deferred, leaving the internal mutex has a function for the
+	// case of a panic. A deferred method of sync.Mutex would have one too.
+	deferred := "drawbridge.(*section).unlock"
 	hidden := regexp.MustCompile(`drawbridge\.(\(\*(section|atom|word|counter|flag|pointer|mutex|pool)\b|now$|spawn$)`)
 	for line := range strings.Lines(run("tool", "nm", program)) {
 		fields := strings.Fields(line)
-		if name := fields[len(fields)-1]; hidden.MatchString(name) {
+		if name := fields[len(fields)-1]; hidden.MatchString(name) && !strings.HasSuffix(name, deferred) {
 			t.Errorf("%s is a function of its own", name)
 		}
 	}

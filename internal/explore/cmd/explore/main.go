@@ -202,6 +202,10 @@ func run(suite, match string, workers int, record string, list, first bool) erro
 	return nil
 }
 
+// tooLong is for a job that never ends: no program of a suite takes a tenth of it
+// on a machine of its own.
+const tooLong = 5 * time.Minute
+
 // share gives the jobs to worker processes: there is one scheduler a process.
 func share(jobs []explore.Job, workers int) ([]answer, error) {
 	self, err := os.Executable()
@@ -238,10 +242,11 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 			for j := range queue {
 				var a answer
 				if err == nil {
-					err = enc.Encode(j)
-				}
-				if err == nil {
-					err = dec.Decode(&a)
+					late := time.AfterFunc(tooLong, func() { cmd.Process.Kill() })
+					if err = enc.Encode(j); err == nil {
+						err = dec.Decode(&a)
+					}
+					late.Stop()
 				}
 				if err != nil {
 					a = answer{Job: j, Err: "its process ended: " + err.Error()}
