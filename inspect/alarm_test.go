@@ -9,13 +9,33 @@ import (
 	"path/filepath"
 	"runtime/pprof"
 	"runtime/trace"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/drawbridge-go/drawbridge"
 )
+
+// stalls is what an alarm has told.
+type stalls struct {
+	mu sync.Mutex
+	l  []Stall
+}
+
+func (s *stalls) add(stall Stall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.l = append(s.l, stall)
+}
+
+func (s *stalls) all() []Stall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.l)
+}
 
 // pass lets time go by, and what follows from that happen.
 func pass(d time.Duration) {
@@ -36,8 +56,8 @@ func TestAlarmTellsOnceWhileTheStallGoesOnAndOnceAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu drawbridge.RWMutex
 		defer Watch("stalled", &mu)()
-		var calls []Stall
-		defer Alarm{HeldFor: time.Second, Func: func(s Stall) { calls = append(calls, s) }}.Start()()
+		var told stalls
+		defer Alarm{HeldFor: time.Second, Func: told.add}.Start()()
 
 		mu.LockContext(pprof.WithLabels(t.Context(), pprof.Labels("job", "reload")))
 		pass(900 * time.Millisecond)
@@ -45,10 +65,12 @@ func TestAlarmTellsOnceWhileTheStallGoesOnAndOnceAtItsEnd(t *testing.T) {
 		synctest.Wait()
 		pass(50 * time.Millisecond)
 		go mu.RLock()
-		if synctest.Wait(); len(calls) != 0 {
+		synctest.Wait()
+		if calls := told.all(); len(calls) != 0 {
 			t.Fatalf("an alarm after 950 ms: %+v", calls)
 		}
 		pass(300 * time.Millisecond)
+		calls := told.all()
 		if len(calls) != 1 {
 			t.Fatalf("%d calls while the stall goes on, want 1", len(calls))
 		}
@@ -60,12 +82,12 @@ func TestAlarmTellsOnceWhileTheStallGoesOnAndOnceAtItsEnd(t *testing.T) {
 			t.Errorf("holders %+v", h)
 		}
 		pass(time.Minute)
-		if len(calls) != 1 {
+		if calls = told.all(); len(calls) != 1 {
 			t.Errorf("%d calls for one stall", len(calls))
 		}
 		mu.Unlock()
 		pass(time.Second / 2)
-		if len(calls) != 2 || !calls[1].Ended || calls[1].For < time.Minute || calls[1].Waiters != 0 {
+		if calls = told.all(); len(calls) != 2 || !calls[1].Ended || calls[1].For < time.Minute || calls[1].Waiters != 0 {
 			t.Errorf("at the end: %+v", calls[1:])
 		}
 		mu.RUnlock()
@@ -77,15 +99,15 @@ func TestAlarmOfAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var locks drawbridge.Keyed[string]
 		defer Watch("waited", &locks)()
-		var calls []Stall
-		defer Alarm{WaitingFor: time.Second, Func: func(s Stall) { calls = append(calls, s) }}.Start()()
+		var told stalls
+		defer Alarm{WaitingFor: time.Second, Func: told.add}.Start()()
 		unlock, _ := locks.LockContext(t.Context(), "k")
 		pass(time.Hour) // a hold alone is no stall for it
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		locks.WithRLock(ctx, "k", nil)
 		pass(time.Second)
-		if len(calls) != 2 || !calls[0].Waiting || calls[0].Oldest.Key != "k" || !calls[1].Ended {
+		if calls := told.all(); len(calls) != 2 || !calls[0].Waiting || calls[0].Oldest.Key != "k" || !calls[1].Ended {
 			t.Errorf("got %+v", calls)
 		}
 		unlock()
