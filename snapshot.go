@@ -122,7 +122,7 @@ func (s *Snapshot[T]) Update(ctx context.Context, fn func(context.Context, *T) (
 // write runs fn while no other update or build does, in order of arrival.
 func (s *Snapshot[T]) write(ctx context.Context, fn func(context.Context) error) error {
 	k := call{ctx: ctx, lock: s, policy: FIFO, mode: Write}
-	return s.writing.within(k, func(ctx context.Context, _ *scope) error { return fn(ctx) })
+	return s.writing.within(&k, func(ctx context.Context, _ *scope) error { return fn(ctx) })
 }
 
 // Observe sends the events of updates and builds to o until stop is called:
@@ -325,13 +325,4 @@ func (s *Snapshot[T]) Status() SnapshotStatus {
 		st.Age = now().Sub(s.since)
 	}
 	return st
-}
-
-// contextError returns the error of a done context together with its cause.
-func contextError(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if cause == nil || cause == err {
-		return err
-	}
-	return fmt.Errorf("%w: %w", err, cause)
 }

@@ -1,7 +1,5 @@
 package drawbridge
 
-import "runtime"
-
 // On many cores, readers of one lock are slowed down by nothing but the word
 // in which they are counted: each has to have its cache line for itself. A
 // read-hot lock is therefore striped: a reader adds one to the count of a stripe
@@ -39,15 +37,9 @@ type stripe struct {
 	_       [120]byte
 }
 
-// newStripes makes a power of two of stripes, four for each processor that may
-// run readers, so that two that run seldom share one. They take 128 bytes each
-// and stay with the lock.
+// newStripes makes stripes, which take 128 bytes each and stay with the lock.
 func newStripes() *stripes {
-	n := 4
-	for n < 4*runtime.GOMAXPROCS(0) {
-		n *= 2
-	}
-	s := make(stripes, n)
+	s := make(stripes, stripeNumber())
 	return &s
 }
 

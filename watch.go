@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // watch is what an observed lock keeps beside its state, in its queue. It stays
@@ -187,8 +188,8 @@ func (c *core) emitGranted(k *call, kind EventKind, n notice, waited time.Durati
 		return
 	}
 	if k.mode == Read && k.scope != nil {
-		k.scope.holding = newHolding()
-		n.hold = k.scope.holding.hold
+		k.scope.rare = &rare{holding: newHolding()}
+		n.hold = k.scope.rare.hold
 	}
 	told := false
 	defer func() {
@@ -215,8 +216,8 @@ func (c *core) emitLeft(k *call, ch change, n notice) {
 	case writerReads, writerUpgradable:
 		kind = Downgraded
 	case readerLeaves:
-		if k.scope != nil {
-			n.hold, n.held = k.scope.hold, k.scope.held()
+		if k.scope != nil && k.scope.rare != nil {
+			n.hold, n.held = k.scope.rare.hold, k.scope.rare.held()
 		}
 	}
 	e := k.event(kind, n)
@@ -256,12 +257,21 @@ func (k *call) tell(n notice, e Event) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	for _, o := range n.to {
-		(*o).Observe(ctx, e)
+	for i := range n.to {
+		n.observer(i).Observe(ctx, e)
 	}
 	for _, o := range everywhere.all() {
 		(*o).Observe(ctx, e)
 	}
+}
+
+// observer returns the i'th observer. What its user did before registering it
+// comes before what it observes.
+//
+//go:norace
+func (n notice) observer(i int) Observer {
+	raceAcquire(unsafe.Pointer(n.to[i]))
+	return *n.to[i]
 }
 
 // observe adds an observer to this lock alone. From the first one on, a bit in
@@ -272,6 +282,7 @@ func (c *core) observe(k *call, o Observer) (stop func()) {
 	}
 	c.prepare(k)
 	entry := &o
+	raceRelease(unsafe.Pointer(entry))
 	c.setObservers(k, entry, with)
 	return sync.OnceFunc(func() { c.setObservers(k, entry, without) })
 }

@@ -15,6 +15,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"strings"
+	"time"
 )
 
 // A Blocker is an operation that may have to wait. Ready returns how many ways
@@ -33,10 +34,19 @@ type Actor struct {
 
 	blocked Blocker // what its next step waits for, or nil
 	merged  bool    // its next step belongs to the one before
+	inside  int     // internal mutexes that it is in
+
+	turns int // taken by Turn
 
 	// history is a hash of all that the actor has seen since its local state
 	// was last known: with the program, it stands for the local state.
 	history uint64
+}
+
+// Turn alternates between 0 and 1.
+func (a *Actor) Turn() int {
+	a.turns ^= 1
+	return a.turns ^ 1
 }
 
 // execution is the one run that is under way.
@@ -52,6 +62,9 @@ type execution struct {
 	failure error
 	trace   []string
 	tracing bool
+
+	time    time.Duration // since the beginning
+	ticking bool          // an actor will move it on
 }
 
 // Choice is one decision: the actor that takes its step, and in which of the
@@ -59,9 +72,63 @@ type execution struct {
 type Choice struct{ Actor, Way uint8 }
 
 var (
-	x       *execution
-	running *Actor
+	x          *execution
+	running    *Actor
+	generation uint64
 )
+
+// Generation tells executions apart.
+func Generation() uint64 { return generation }
+
+// Event is something that the code under exploration tells the world, which
+// looks from outside.
+type Event uint8
+
+const (
+	Queued  Event = iota // a call has joined the queue
+	Parked               // it is about to sleep
+	Granted              // the state has been changed for it
+	Awake                // it has slept and runs again
+)
+
+// Tell tells the world what has happened to a's call.
+func Tell(e Event, a *Actor) {
+	if a != nil && !x.unwind {
+		x.world.Event(e, a.Index)
+	}
+}
+
+// Time is how far the clock of the program has gone. Reading it is a step of
+// its own while an actor is there to move it on.
+func Time() time.Duration {
+	if x == nil {
+		return 0
+	}
+	if running != nil && x.ticking {
+		Step(nil)
+	}
+	return x.time
+}
+
+// Clock is Time for the world, which looks from outside.
+func Clock() time.Duration { return x.time }
+
+// Asleep reports whether the i'th actor waits for something that has not
+// happened.
+func Asleep(i int) bool {
+	a := x.actors[i]
+	return a.blocked != nil && a.blocked.Ready() == 0
+}
+
+// Ticking says whether an actor is there that will call Tick.
+func Ticking(yes bool) { x.ticking = yes }
+
+// Tick moves the clock on.
+func Tick(d time.Duration) {
+	Step(nil)
+	x.time += d
+	Note("the clock moves on by %s", d)
+}
 
 type unwound struct{}
 
@@ -110,21 +177,26 @@ func Step(b Blocker) (way int) {
 	return int(c.Way)
 }
 
-// Merge makes the actor's next step part of this one. It is for the entry into
-// a mutex: nothing that others can do between it and the next step could not be
-// done before it.
-func Merge() {
+// Enter says that the running actor has entered an internal mutex. Its next
+// step is part of this one: nothing that others can do between the two could
+// not be done before.
+func Enter() {
 	if running != nil {
 		running.merged = true
+		running.inside++
 	}
 }
 
-// Unmerge undoes Merge, where the mutex is left before any step.
-func Unmerge() {
+// Leave says that it has left one.
+func Leave() {
 	if running != nil {
 		running.merged = false
+		running.inside--
 	}
 }
+
+// Inside reports whether the running actor is in an internal mutex.
+func Inside() bool { return running != nil && running.inside > 0 }
 
 // Saw adds a value to what the running actor has seen of shared state.
 func Saw(v uint64) {
@@ -238,6 +310,7 @@ func (x *execution) resume(a *Actor) {
 	running = a
 	if !a.started {
 		a.started = true
+		a.history = mix(a.history, 1)
 		a.co.run = func() { x.runBody(a) }
 	}
 	a.co.resume()

@@ -19,8 +19,15 @@ type World interface {
 	// Ghosts adds what Check and End depend on beyond that.
 	Ghosts(h *Hash)
 
-	// Check is called before each decision. An error is a violation.
+	// Look is called before each decision.
+	Look()
+
+	// Check is called before each decision that no execution has taken
+	// before. An error is a violation.
 	Check() error
+
+	// Event is called when the code under exploration tells something.
+	Event(e Event, actor int)
 
 	// End is called when all actors have finished.
 	End() error
@@ -216,6 +223,7 @@ func (s *Search) Trace(schedule Schedule) (lines []string, failure error) {
 func (s *Search) execute(tracing bool) *execution {
 	e := &execution{search: s, tracing: tracing}
 	x = e
+	generation++
 	defer func() { x = nil }()
 	e.world = s.New()
 	for _, b := range e.world.Actors() {
@@ -241,6 +249,7 @@ func (s *Search) backtrack() bool {
 // is about to wait, or has finished.
 func (x *execution) choose(last *Actor) (Choice, bool) {
 	s := x.search
+	x.world.Look()
 	if n := len(s.nodes); n == 0 || len(x.steps) > s.nodes[n-1].at {
 		// Up to there, this is the execution before.
 		a := running
@@ -386,6 +395,7 @@ func (x *execution) key() uint64 {
 	a := running
 	running = nil
 	var h Hash
+	h.Add(uint64(x.time))
 	x.world.Shared(&h)
 	x.world.Ghosts(&h)
 	running = a
@@ -393,7 +403,7 @@ func (x *execution) key() uint64 {
 		if a.finished {
 			h.Add(1)
 		} else {
-			h.Add(a.history)
+			h.Add(a.history + uint64(a.turns))
 		}
 	}
 	return h.Sum()
