@@ -43,8 +43,7 @@ func (c *core) enterCrowded(old uint64) bool {
 	return false
 }
 
-func (c *core) leaveReading() bool {
-	old := c.state.Load()
+func (c *core) leaveReading(old uint64) bool {
 	switch flags := old & (ready | closed | watched | striped | writersWait); {
 	case flags == fastFree.Load():
 		if now := c.state.Add(^uint64(0)); now&(ready|closed|writersWait) != ready {

@@ -98,11 +98,12 @@ func (rw *RWMutex) TryRLock() bool {
 // RUnlock ends a read hold. It is a fatal error if there is none.
 func (rw *RWMutex) RUnlock() {
 	c := &rw.core
-	if c.state.Load()&(ready|closed|watched|striped|writersWait) == fastFree.Load() {
+	old := c.state.Load()
+	if old&(ready|closed|watched|striped|writersWait) == fastFree.Load() {
 		if now := c.state.Add(^uint64(0)); now&(ready|closed|writersWait) != ready {
 			c.left(now)
 		}
-	} else if !c.leaveReading() {
+	} else if !c.leaveReading(old) {
 		rw.release(Read, readerLeaves)
 	}
 }
