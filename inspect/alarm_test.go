@@ -9,13 +9,39 @@ import (
 	"path/filepath"
 	"runtime/pprof"
 	"runtime/trace"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/drawbridge-go/drawbridge"
 )
+
+// stalls is what an alarm has told.
+type stalls struct {
+	mu sync.Mutex
+	l  []Stall
+}
+
+func (s *stalls) add(stall Stall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.l = append(s.l, stall)
+}
+
+func (s *stalls) all() []Stall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.l)
+}
+
+// pass lets time go by, and what follows from that happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
 
 // logged sends slog to a buffer for the test.
 func logged(t *testing.T) *bytes.Buffer {
@@ -30,19 +56,21 @@ func TestAlarmTellsOnceWhileTheStallGoesOnAndOnceAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu drawbridge.RWMutex
 		defer Watch("stalled", &mu)()
-		var calls []Stall
-		defer Alarm{HeldFor: time.Second, Func: func(s Stall) { calls = append(calls, s) }}.Start()()
+		var told stalls
+		defer Alarm{HeldFor: time.Second, Func: told.add}.Start()()
 
 		mu.LockContext(pprof.WithLabels(t.Context(), pprof.Labels("job", "reload")))
-		time.Sleep(900 * time.Millisecond)
+		pass(900 * time.Millisecond)
 		go mu.RLock()
 		synctest.Wait()
-		time.Sleep(50 * time.Millisecond)
+		pass(50 * time.Millisecond)
 		go mu.RLock()
-		if synctest.Wait(); len(calls) != 0 {
+		synctest.Wait()
+		if calls := told.all(); len(calls) != 0 {
 			t.Fatalf("an alarm after 950 ms: %+v", calls)
 		}
-		time.Sleep(300 * time.Millisecond)
+		pass(300 * time.Millisecond)
+		calls := told.all()
 		if len(calls) != 1 {
 			t.Fatalf("%d calls while the stall goes on, want 1", len(calls))
 		}
@@ -53,13 +81,13 @@ func TestAlarmTellsOnceWhileTheStallGoesOnAndOnceAtItsEnd(t *testing.T) {
 		if h := s.Lock.Holders; len(h) != 1 || h[0].Labels[0] != (Label{"job", "reload"}) {
 			t.Errorf("holders %+v", h)
 		}
-		time.Sleep(time.Minute)
-		if len(calls) != 1 {
+		pass(time.Minute)
+		if calls = told.all(); len(calls) != 1 {
 			t.Errorf("%d calls for one stall", len(calls))
 		}
 		mu.Unlock()
-		time.Sleep(time.Second / 2)
-		if len(calls) != 2 || !calls[1].Ended || calls[1].For < time.Minute || calls[1].Waiters != 0 {
+		pass(time.Second / 2)
+		if calls = told.all(); len(calls) != 2 || !calls[1].Ended || calls[1].For < time.Minute || calls[1].Waiters != 0 {
 			t.Errorf("at the end: %+v", calls[1:])
 		}
 		mu.RUnlock()
@@ -71,15 +99,15 @@ func TestAlarmOfAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var locks drawbridge.Keyed[string]
 		defer Watch("waited", &locks)()
-		var calls []Stall
-		defer Alarm{WaitingFor: time.Second, Func: func(s Stall) { calls = append(calls, s) }}.Start()()
+		var told stalls
+		defer Alarm{WaitingFor: time.Second, Func: told.add}.Start()()
 		unlock, _ := locks.LockContext(t.Context(), "k")
-		time.Sleep(time.Hour) // a hold alone is no stall for it
+		pass(time.Hour) // a hold alone is no stall for it
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		locks.WithRLock(ctx, "k", nil)
-		time.Sleep(time.Second)
-		if len(calls) != 2 || !calls[0].Waiting || calls[0].Oldest.Key != "k" || !calls[1].Ended {
+		pass(time.Second)
+		if calls := told.all(); len(calls) != 2 || !calls[0].Waiting || calls[0].Oldest.Key != "k" || !calls[1].Ended {
 			t.Errorf("got %+v", calls)
 		}
 		unlock()
@@ -103,13 +131,13 @@ func TestAlarmSurvivesItsFunc(t *testing.T) {
 			n++
 			missed += s.Missed
 			if n == 1 {
-				time.Sleep(time.Hour)
+				<-time.After(5 * time.Minute)
 			}
 			panic("\x1b[31mout of order")
 		}}.Start()()
-		time.Sleep(2 * time.Hour)
+		pass(10 * time.Minute)
 		locks[0].Unlock()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if n+int(missed) != len(locks)+1 || missed == 0 {
 			t.Errorf("%d calls and %d missed, of %d", n, missed, len(locks)+1)
 		}
@@ -127,11 +155,11 @@ func TestAlarmLogsByDefault(t *testing.T) {
 		stop := Alarm{HeldFor: time.Second}.Start()
 		mu.Lock()
 		go mu.Lock()
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		mu.Unlock()
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		mu.Unlock()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		stop()
 		out := log.String()
 		for _, want := range []string{"a lock is stuck", "a lock goes on", "lock=logged", "waiters=1", "alarm_test.go"} {
@@ -148,10 +176,10 @@ func TestStoppedAlarmIsSilentAndLeavesNothing(t *testing.T) {
 		defer Watch("stopped", &mu)()
 		stop := Alarm{HeldFor: time.Second, Func: func(Stall) { t.Error("called after stop") }}.Start()
 		mu.Lock()
-		time.Sleep(900 * time.Millisecond)
+		pass(900 * time.Millisecond)
 		stop()
 		stop()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 	})
 }
 

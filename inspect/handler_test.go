@@ -324,7 +324,7 @@ func TestManyLocks(t *testing.T) {
 				mu.WithRLock(ctx, func(context.Context) error { return nil })
 				mu.Lock()
 				mu.Unlock()
-				runtime.Gosched()
+				time.Sleep(100 * time.Millisecond)
 			}
 		})
 	}

@@ -30,9 +30,10 @@ const module = "github.com/drawbridge-go/drawbridge"
 type frameKind uint8
 
 const (
-	outside frameKind = iota + 1 // the user's
-	inside                       // of the locks, or of this package
-	scoped                       // inside, and of a scoped call
+	outside  frameKind = iota + 1 // the user's
+	inside                        // of the locks, or of this package
+	scoped                        // inside, and of a scoped call
+	manyKeys                      // inside, and of Keyed.WithLocks
 )
 
 // kinds remembers the kind of every program counter that was met. It is
@@ -68,6 +69,8 @@ func classify(f Frame) frameKind {
 		return outside
 	case own && strings.HasSuffix(f.Function, "(*core).within"):
 		return scoped
+	case own && strings.Contains(f.Function, ".withEntries"):
+		return manyKeys
 	case own || strings.HasPrefix(f.Function, "sync."):
 		return inside
 	}

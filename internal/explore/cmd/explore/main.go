@@ -156,10 +156,20 @@ func run(suite, match string, workers int, record string, list, first bool) erro
 	}
 
 	if first {
-		// Small programs of every kind soon meet what large ones of one kind
-		// would look for.
+		// Some programs of every kind soon meet what all of one kind would
+		// look for; those that take longest come last.
 		shuffle := rand.New(rand.NewPCG(1, 2))
 		shuffle.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+		cost := func(j explore.Job) int {
+			switch {
+			case j.Group == "named":
+				return 0
+			case j.Bound < 0:
+				return 2
+			}
+			return 1
+		}
+		slices.SortStableFunc(jobs, func(a, b explore.Job) int { return cost(a) - cost(b) })
 		for i := range jobs {
 			jobs[i].First = true
 		}
@@ -202,6 +212,10 @@ func run(suite, match string, workers int, record string, list, first bool) erro
 	return nil
 }
 
+// tooLong is for a job that never ends: no program of a suite takes a tenth of it
+// on a machine of its own.
+const tooLong = 5 * time.Minute
+
 // share gives the jobs to worker processes: there is one scheduler a process.
 func share(jobs []explore.Job, workers int) ([]answer, error) {
 	self, err := os.Executable()
@@ -238,10 +252,11 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 			for j := range queue {
 				var a answer
 				if err == nil {
-					err = enc.Encode(j)
-				}
-				if err == nil {
-					err = dec.Decode(&a)
+					late := time.AfterFunc(tooLong, func() { cmd.Process.Kill() })
+					if err = enc.Encode(j); err == nil {
+						err = dec.Decode(&a)
+					}
+					late.Stop()
 				}
 				if err != nil {
 					a = answer{Job: j, Err: "its process ended: " + err.Error()}
