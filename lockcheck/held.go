@@ -1,0 +1,668 @@
+package lockcheck
+
+import (
+	"fmt"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"sort"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// A hold is a lock that is held at some point of a function.
+type hold struct {
+	lock   place
+	mode   Mode
+	by     ssa.Instruction // what took it: the operation, or the call inside which it was taken
+	at     string
+	ctx    bool // taken by a call that may fail
+	scoped bool // held by WithLock and its like, and carried in the context
+	bridge bool // of drawbridge's types
+	stale  bool // the path has been assigned since, and names another lock now
+	handed bool // something else may release it: a goroutine, a closure that was passed on
+}
+
+func (h hold) held() Held {
+	return Held{Lock: h.lock.Path, Class: h.lock.class, Mode: h.mode, At: h.at, Bridge: h.bridge}
+}
+
+// A cond is a condition that a path of execution has decided: that a value is true, or that it equals a
+// constant. A variable in memory is named by its path.
+type cond struct {
+	value  ssa.Value
+	path   Path
+	equals string
+}
+
+// A state is what holds on one path of execution. Paths that lead to equal locks are merged, so that the
+// number of states stays small; conditions that are tested again later are remembered, which keeps
+// "if needLock { mu.Lock() } … if needLock { mu.Unlock() }" apart.
+type state struct {
+	held   []hold
+	freed  []hold // given back here, taken by a caller
+	past   []hold // taken and given back here
+	failed []hold // asked for with a context, and not got
+	conds  map[cond]bool
+	defers []*ssa.Defer
+}
+
+func (s *state) clone() *state {
+	c := &state{
+		held:   append([]hold(nil), s.held...),
+		freed:  append([]hold(nil), s.freed...),
+		past:   append([]hold(nil), s.past...),
+		failed: append([]hold(nil), s.failed...),
+		defers: append([]*ssa.Defer(nil), s.defers...),
+		conds:  make(map[cond]bool, len(s.conds)),
+	}
+	for k, v := range s.conds {
+		c.conds[k] = v
+	}
+	return c
+}
+
+// A flow follows the locks through one function.
+type flow struct {
+	e      *engine
+	fn     *ssa.Function
+	sum    *Summary
+	report bool // events count: the function is looked at for itself, with nothing known of its arguments
+	useful map[cond]bool
+	seen   map[*ssa.BasicBlock]map[string][]map[cond]bool
+	exits  []exit
+	budget int
+	ret    []Return
+	locks  bool // some instruction changed what is held
+}
+
+type exit struct {
+	*state
+	at      ssa.Instruction
+	results string
+	params  string
+	panics  bool
+}
+
+const (
+	stepBudget = 60000 // instructions, over all states of a function
+	condFan    = 4     // states of a block that differ only in conditions
+)
+
+// explore runs the function from its entry with the given conditions.
+func (e *engine) explore(fn *ssa.Function, given map[cond]bool, report bool) *Summary {
+	f := &flow{e: e, fn: fn, sum: &Summary{}, report: report, budget: stepBudget,
+		seen: map[*ssa.BasicBlock]map[string][]map[cond]bool{}}
+	f.useful = e.usefulConds(fn)
+	start := &state{conds: map[cond]bool{}}
+	for k, v := range given {
+		start.conds[k] = v
+	}
+	type visit struct {
+		from, to *ssa.BasicBlock
+		s        *state
+	}
+	work := []visit{{nil, fn.Blocks[0], start}}
+	for len(work) > 0 && f.budget > 0 {
+		v := work[len(work)-1]
+		work = work[:len(work)-1]
+		f.enter(v.s, v.from, v.to)
+		if !f.news(v.s, v.to) {
+			continue
+		}
+		states := []*state{v.s}
+		for _, instr := range v.to.Instrs {
+			var next []*state
+			for _, s := range states {
+				f.budget--
+				next = append(next, f.step(s, instr)...)
+			}
+			states = next
+			if len(states) == 0 {
+				break
+			}
+		}
+		for _, s := range states {
+			succs := v.to.Succs
+			if branch, ok := v.to.Instrs[len(v.to.Instrs)-1].(*ssa.If); ok {
+				k, positive, ok := f.condOf(branch.Cond)
+				if known, val := f.truth(s, branch.Cond); known {
+					i := 1
+					if val {
+						i = 0
+					}
+					work = append(work, visit{v.to, succs[i], s})
+					continue
+				}
+				yes, no := s, s.clone()
+				if ok && f.useful[k] {
+					yes.conds[k], no.conds[k] = positive, !positive
+				}
+				work = append(work, visit{v.to, succs[1], no}, visit{v.to, succs[0], yes})
+				continue
+			}
+			for i, succ := range succs {
+				t := s
+				if i > 0 {
+					t = s.clone()
+				}
+				work = append(work, visit{v.to, succ, t})
+			}
+		}
+	}
+	f.finish()
+	return f.sum
+}
+
+// enter gives the phis of a block their values on the edge taken.
+func (f *flow) enter(s *state, from, to *ssa.BasicBlock) {
+	if from == nil {
+		return
+	}
+	edge := -1
+	for i, p := range to.Preds {
+		if p == from {
+			edge = i
+		}
+	}
+	type fact struct {
+		k cond
+		v bool
+	}
+	var set []fact
+	var phis []*ssa.Phi
+	for _, instr := range to.Instrs {
+		phi, ok := instr.(*ssa.Phi)
+		if !ok {
+			break
+		}
+		phis = append(phis, phi)
+		if edge < 0 || edge >= len(phi.Edges) {
+			continue
+		}
+		val := phi.Edges[edge]
+		if isBool(phi.Type()) {
+			if known, v := f.truth(s, val); known {
+				set = append(set, fact{cond{value: phi}, v})
+			}
+		} else if known, null := f.nilness(s, val); known {
+			set = append(set, fact{cond{value: phi, equals: "nil"}, null})
+		}
+	}
+	for _, phi := range phis {
+		f.redefine(s, phi)
+	}
+	for _, x := range set {
+		if f.useful[x.k] {
+			s.conds[x.k] = x.v
+		}
+	}
+}
+
+// news reports whether the state tells anything about the block that no earlier one did.
+func (f *flow) news(s *state, b *ssa.BasicBlock) bool {
+	key := f.e.key(s)
+	m := f.seen[b]
+	if m == nil {
+		m = map[string][]map[cond]bool{}
+		f.seen[b] = m
+	}
+	if len(m) > 64 {
+		return false
+	}
+	for _, old := range m[key] {
+		if implies(s.conds, old) {
+			return false
+		}
+	}
+	if len(m[key]) >= condFan {
+		for _, old := range m[key] {
+			for k, v := range s.conds {
+				if ov, ok := old[k]; !ok || ov != v {
+					delete(s.conds, k)
+				}
+			}
+		}
+		m[key] = nil
+	}
+	c := make(map[cond]bool, len(s.conds))
+	for k, v := range s.conds {
+		c[k] = v
+	}
+	m[key] = append(m[key], c)
+	return true
+}
+
+// implies reports whether every condition of weak is in strong.
+func implies(strong, weak map[cond]bool) bool {
+	for k, v := range weak {
+		if sv, ok := strong[k]; !ok || sv != v {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *engine) key(s *state) string {
+	var b strings.Builder
+	part := func(tag byte, hs []hold, sorted bool) {
+		ids := make([]string, len(hs))
+		for i, h := range hs {
+			flags := 0
+			for j, on := range []bool{h.stale, h.handed, h.scoped} {
+				if on {
+					flags |= 1 << j
+				}
+			}
+			ids[i] = fmt.Sprintf("%d.%d.%d.%d", e.id(h.lock.Path), e.id(h.by), h.mode, flags)
+		}
+		if sorted {
+			sort.Strings(ids)
+		}
+		b.WriteByte(tag)
+		b.WriteString(strings.Join(ids, ","))
+	}
+	part('h', s.held, false)
+	part('f', s.freed, true)
+	part('x', s.failed, true)
+	part('p', s.past, true)
+	b.WriteByte('d')
+	for _, d := range s.defers {
+		fmt.Fprintf(&b, "%d,", e.id(d))
+	}
+	return b.String()
+}
+
+// usefulConds are the conditions worth remembering: tested twice, a flag that is set on the way, or a
+// parameter by which callers choose.
+func (e *engine) usefulConds(fn *ssa.Function) map[cond]bool {
+	f := &flow{e: e, fn: fn}
+	count := map[cond]int{}
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			if br, ok := instr.(*ssa.If); ok {
+				if k, _, ok := f.condOf(br.Cond); ok {
+					count[k]++
+					if _, phi := k.value.(*ssa.Phi); phi {
+						count[k]++
+					}
+					if p, param := k.value.(*ssa.Parameter); param && isBool(p.Type()) {
+						count[k]++
+					}
+				}
+			}
+			if r, ok := instr.(*ssa.Return); ok {
+				for _, v := range r.Results {
+					if k, _, ok := f.condOf(v); ok && isBool(v.Type()) {
+						count[k]++
+					}
+					count[f.nilCond(v)]++
+				}
+			}
+		}
+	}
+	// What a phi is made of decides the phi.
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			phi, ok := instr.(*ssa.Phi)
+			if !ok {
+				break
+			}
+			if count[cond{value: phi}]+count[cond{value: phi, equals: "nil"}] == 0 {
+				continue
+			}
+			for _, v := range phi.Edges {
+				if k, _, ok := f.condOf(v); ok && isBool(v.Type()) {
+					count[k]++
+				} else {
+					count[f.nilCond(v)]++
+				}
+			}
+			count[cond{value: phi}] += 2
+			count[cond{value: phi, equals: "nil"}] += 2
+		}
+	}
+	out := map[cond]bool{}
+	for k, n := range count {
+		if n >= 2 {
+			out[k] = true
+		}
+	}
+	return out
+}
+
+// condOf brings a condition into the form that is remembered, and says whether v is it or its opposite.
+func (f *flow) condOf(v ssa.Value) (k cond, positive, ok bool) {
+	switch v := v.(type) {
+	case *ssa.Const:
+		return cond{}, false, false
+	case *ssa.UnOp:
+		if v.Op == token.NOT {
+			k, positive, ok = f.condOf(v.X)
+			return k, !positive, ok
+		}
+	case *ssa.BinOp:
+		if v.Op != token.EQL && v.Op != token.NEQ {
+			return cond{value: v}, true, true
+		}
+		x, c := v.X, v.Y
+		if _, ok := x.(*ssa.Const); ok {
+			x, c = c, x
+		}
+		cst, ok := c.(*ssa.Const)
+		if !ok {
+			return cond{value: v}, true, true
+		}
+		if cst.IsNil() {
+			return f.nilCond(x), v.Op == token.EQL, true
+		}
+		if cst.Value != nil && cst.Value.Kind() == constant.Bool {
+			k, positive, ok = f.condOf(x)
+			return k, positive == (constant.BoolVal(cst.Value) == (v.Op == token.EQL)), ok
+		}
+		k = f.variable(x)
+		k.equals = cst.String()
+		return k, v.Op == token.EQL, true
+	}
+	return f.variable(v), true, true
+}
+
+func (f *flow) nilCond(v ssa.Value) cond {
+	k := f.variable(v)
+	k.equals = "nil"
+	return k
+}
+
+func (f *flow) variable(v ssa.Value) cond {
+	if load, ok := v.(*ssa.UnOp); ok && load.Op == token.MUL {
+		return cond{path: f.e.place(load.X).Path}
+	}
+	return cond{value: v}
+}
+
+// truth is the value of a boolean on this path, if it is known.
+func (f *flow) truth(s *state, v ssa.Value) (known, val bool) {
+	if c, ok := v.(*ssa.Const); ok && c.Value != nil && c.Value.Kind() == constant.Bool {
+		return true, constant.BoolVal(c.Value)
+	}
+	if b, ok := v.(*ssa.BinOp); ok && (b.Op == token.EQL || b.Op == token.NEQ) {
+		x, y := b.X, b.Y
+		if isNil(x) {
+			x, y = y, x
+		}
+		if isNil(y) {
+			if known, null := f.nilness(s, x); known {
+				return true, null == (b.Op == token.EQL)
+			}
+		}
+	}
+	if u, ok := v.(*ssa.UnOp); ok && u.Op == token.NOT {
+		known, val = f.truth(s, u.X)
+		return known, !val
+	}
+	k, positive, ok := f.condOf(v)
+	if !ok {
+		return false, false
+	}
+	val, known = s.conds[k]
+	return known, val == positive
+}
+
+// nilness says whether v is nil on this path, if that is known.
+func (f *flow) nilness(s *state, v ssa.Value) (known, null bool) {
+	switch v := v.(type) {
+	case *ssa.Const:
+		if v.IsNil() {
+			return true, true
+		}
+		return true, false
+	case *ssa.MakeInterface, *ssa.Alloc, *ssa.MakeClosure, *ssa.FieldAddr, *ssa.MakeMap, *ssa.MakeChan, *ssa.MakeSlice, *ssa.Function:
+		return true, false
+	case *ssa.Call:
+		if n := fullName(called(&v.Call)); n == "errors.New" || n == "fmt.Errorf" {
+			return true, false
+		}
+	case *ssa.UnOp:
+		if g, ok := v.X.(*ssa.Global); ok && isError(deref(g.Type())) {
+			return true, false // an error variable of the package; such are not nil
+		}
+	}
+	null, known = s.conds[f.nilCond(v)]
+	return known, null
+}
+
+// redefine forgets what was known of a value that gets a new one, in the next round of a loop.
+func (f *flow) redefine(s *state, v ssa.Value) {
+	for k := range s.conds {
+		if k.value == v || k.path.Root.Kind == rootLocal && k.path.Root.value == v {
+			delete(s.conds, k)
+		}
+	}
+	for i, h := range s.held {
+		if h.lock.Root.Kind == rootLocal && h.lock.Root.value == v {
+			s.held[i].stale = true
+		} else if strings.Contains(h.lock.Steps, "["+v.Name()+"]") && v.Parent() == f.fn {
+			s.held[i].stale = true
+		}
+	}
+}
+
+// stored accounts for an assignment to the variable at addr.
+func (f *flow) stored(s *state, addr, val ssa.Value) {
+	p := f.e.place(addr).Path
+	for k := range s.conds {
+		if k.path.Root == p.Root && k.path.Root.Kind != rootUnknown && strings.HasPrefix(k.path.Steps, p.Steps) {
+			delete(s.conds, k)
+		}
+	}
+	if isBool(val.Type()) {
+		if known, v := f.truth(s, val); known && f.useful[cond{path: p}] {
+			s.conds[cond{path: p}] = v
+		}
+	} else if known, null := f.nilness(s, val); known && f.useful[cond{path: p, equals: "nil"}] {
+		s.conds[cond{path: p, equals: "nil"}] = null
+	}
+	if !isReference(val.Type()) {
+		return
+	}
+	for i, h := range s.held {
+		if h.lock.Root == p.Root && p.Root.Kind != rootUnknown && strings.HasPrefix(h.lock.Steps, p.Steps) {
+			s.held[i].stale = true
+		}
+	}
+}
+
+// step runs one instruction.
+func (f *flow) step(s *state, instr ssa.Instruction) []*state {
+	if v, ok := instr.(ssa.Value); ok {
+		switch v.(type) {
+		case *ssa.Phi, *ssa.Extract: // done by enter; part of its call
+		default:
+			if len(s.conds)+len(s.held) > 0 {
+				f.redefine(s, v)
+			}
+		}
+	}
+	switch instr := instr.(type) {
+	case *ssa.Call:
+		return f.call(s, instr, instr)
+	case *ssa.Defer:
+		f.deferred(s, instr)
+	case *ssa.RunDefers:
+		return f.runDefers(s)
+	case *ssa.Go:
+		f.handOff(s, instr)
+	case *ssa.MakeClosure:
+		f.passOn(s, instr)
+	case *ssa.Store:
+		f.stored(s, instr.Addr, instr.Val)
+	case *ssa.Send:
+		f.blocked(s, Block{What: "send on " + f.e.describe(instr.Chan), Bounded: f.e.roomy(instr.Chan)}, instr)
+	case *ssa.UnOp:
+		if instr.Op == token.ARROW {
+			f.blocked(s, Block{What: "receive from " + f.e.describe(instr.X), Bounded: f.e.ends(instr.X)}, instr)
+		}
+	case *ssa.Select:
+		if instr.Blocking {
+			b := Block{What: "select"}
+			for _, c := range instr.States {
+				b.Bounded = b.Bounded || f.e.ends(c.Chan)
+			}
+			f.blocked(s, b, instr)
+		}
+	case *ssa.Return:
+		f.returns(s, instr)
+		return nil
+	case *ssa.Panic:
+		f.panics(s, instr)
+		return nil
+	}
+	return []*state{s}
+}
+
+func (f *flow) runDefers(s *state) []*state {
+	states := []*state{s}
+	for i := len(s.defers) - 1; i >= 0; i-- {
+		d := s.defers[i]
+		var next []*state
+		for _, t := range states {
+			next = append(next, f.call(t, d, d)...)
+		}
+		states = next
+		if len(states) > 16 {
+			states = states[:16]
+		}
+	}
+	for _, t := range states {
+		t.defers = nil
+	}
+	return states
+}
+
+// deferred notes a deferred call. A loop may defer the same call many times; once is enough here.
+func (f *flow) deferred(s *state, d *ssa.Defer) {
+	for _, old := range s.defers {
+		if old == d {
+			return
+		}
+	}
+	s.defers = append(s.defers, d)
+	if m := called(&d.Call); m != nil {
+		if o, ok := operation(m); ok && o.kind == opAcquire && !o.try {
+			p := f.e.receiver(&d.Call)
+			for _, h := range s.held {
+				if h.lock.Path == p.Path {
+					f.emit(event{kind: deferLock, at: d, hold: h, lock: p, acquire: Acquire{Mode: o.mode}})
+				}
+			}
+		}
+	}
+}
+
+// returns records a way out of the function.
+func (f *flow) returns(s *state, r *ssa.Return) {
+	var results, params strings.Builder
+	for _, v := range r.Results {
+		c := byte('?')
+		if isBool(v.Type()) {
+			if known, val := f.truth(s, v); known && val {
+				c = 't'
+			} else if known {
+				c = 'f'
+			}
+		} else if isReference(v.Type()) {
+			if known, null := f.nilness(s, v); known && null {
+				c = 'n'
+			} else if known {
+				c = 'v'
+			}
+		}
+		results.WriteByte(c)
+	}
+	for i, p := range f.fn.Params {
+		if v, ok := s.conds[cond{value: p}]; ok && isBool(p.Type()) {
+			fmt.Fprintf(&params, "%d%v ", i, v)
+		}
+	}
+	f.exits = append(f.exits, exit{state: s, at: r, results: results.String(), params: params.String()})
+	f.returnsPlace(r)
+}
+
+// panics follows an explicit panic through the deferred calls.
+func (f *flow) panics(s *state, p *ssa.Panic) {
+	had := append([]hold(nil), s.held...)
+	report := f.report
+	f.report = false // a recovered panic that finds the lock free is not worth a word
+	outs := f.runDefers(s)
+	f.report = report
+	for _, t := range outs {
+		for _, h := range t.held {
+			for _, was := range had {
+				if was.by == h.by && !h.stale && !h.handed && !h.scoped {
+					f.emit(event{kind: panicHeld, at: p, hold: h, lock: h.lock})
+				}
+			}
+		}
+	}
+}
+
+// returnsPlace keeps what every return agrees on about where results come from.
+func (f *flow) returnsPlace(r *ssa.Return) {
+	for i, v := range r.Results {
+		var ret Return
+		if isReference(v.Type()) && !isNil(v) {
+			p := f.e.place(v)
+			switch {
+			case p.Root.Kind == rootGlobal || p.Root.Kind == rootParam && p.Root.fn == f.fn:
+				ret = Return{Alias: &p.Path, Class: p.class}
+			case p.Root.Kind == rootLocal && p.Steps == "":
+				if a, ok := p.Root.value.(*ssa.Alloc); ok {
+					ret.Fields = f.e.freshFields(a)
+				}
+			}
+		} else if isNil(v) && i < len(f.ret) {
+			continue // nil beside a value: the value is what callers lock
+		}
+		if len(f.ret) <= i {
+			f.ret = append(f.ret, ret)
+			continue
+		}
+		old := f.ret[i]
+		if old.Alias == nil || ret.Alias == nil || *old.Alias != *ret.Alias {
+			old.Alias = nil
+		}
+		if len(old.Fields) != len(ret.Fields) {
+			old.Fields = nil
+		}
+		for k, p := range ret.Fields {
+			if old.Fields[k] != p {
+				old.Fields = nil
+			}
+		}
+		f.ret[i] = old
+	}
+}
+
+// freshFields are the fields of a new object that lead to what the caller gave.
+func (e *engine) freshFields(a *ssa.Alloc) map[string]Path {
+	st, ok := deref(a.Type()).Underlying().(*types.Struct)
+	if !ok {
+		return nil
+	}
+	var out map[string]Path
+	for i := range st.NumFields() {
+		name := st.Field(i).Name()
+		val := e.freshStore(a, name)
+		if val == nil || !isReference(val.Type()) || isNil(val) {
+			continue
+		}
+		if p := e.place(val); p.Root.Kind == rootParam && p.Root.fn == origin(a.Parent()) || p.Root.Kind == rootGlobal {
+			if out == nil {
+				out = map[string]Path{}
+			}
+			out[name] = p.Path
+		}
+	}
+	return out
+}

@@ -1,0 +1,234 @@
+package lockcheck
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Summary is what a function does to locks, as its callers need to know it. It is the fact that crosses
+// package borders, so it speaks of parameters and package-level variables only.
+type Summary struct {
+	Acquires []Acquire
+	Exits    []Exit
+	Blocks   []Block
+	Calls    []ParamCall
+	Returns  []Return
+	Bools    map[string]*Summary // the same for given values of bool parameters: "1t", "1f"
+}
+
+// AFact makes Summary an analysis.Fact.
+func (*Summary) AFact() {}
+
+func (s *Summary) String() string {
+	var b strings.Builder
+	for _, a := range s.Acquires {
+		fmt.Fprintf(&b, "%s %s;", a.Mode, a.Lock)
+	}
+	for _, x := range s.Exits {
+		fmt.Fprintf(&b, " exit")
+		for _, h := range x.Holds {
+			fmt.Fprintf(&b, " +%s", h.Lock)
+		}
+		for _, h := range x.Frees {
+			fmt.Fprintf(&b, " -%s", h.Lock)
+		}
+	}
+	return b.String()
+}
+
+// An Acquire is a lock that the function, or what it calls, takes at some point.
+type Acquire struct {
+	Lock    Path
+	Class   string
+	Mode    Mode
+	Try     bool
+	Ctx     bool
+	Bridge  bool
+	After   []Held  // locks that it gives back before, although it did not take them
+	Trace   []Frame // from the function down to the place
+	Dynamic bool    // some call on the way may go elsewhere
+	Printed string  // the call that formats the value, when a String method does it
+}
+
+// A Frame is one step on the way to a place: the function, and file and line.
+type Frame struct{ Func, At string }
+
+// A Held is a lock that is held, or given back, when the function returns.
+type Held struct {
+	Lock   Path
+	Class  string
+	Mode   Mode
+	At     string
+	Bridge bool // drawbridge's own type
+}
+
+// An Exit is one way in which the function returns.
+type Exit struct {
+	Holds   []Held
+	Frees   []Held
+	Results string // a letter for each result: t, f (bool), n, v (nil, a value), ? (not known)
+	params  string // the bool parameters that were decided on the way
+}
+
+// A Block is a wait without a lock's own wait: a channel, a network call.
+type Block struct {
+	What    string
+	Bounded bool   // by a context or a time limit
+	Own     Path   // the lock that a Cond gives back while it waits
+	OwnLock string // its class
+	Cond    bool   // gives a lock back while it waits, and that is not one of Own
+	After   []Held
+	Trace   []Frame
+	Dynamic bool
+}
+
+// A ParamCall is a call of a function parameter, with the locks held around it.
+type ParamCall struct {
+	Param int
+	Holds []Held
+	After []Held
+	Trace []Frame
+}
+
+// A Return says where a result comes from: a lock or object that a parameter leads to, or a new object with
+// fields that parameters lead to.
+type Return struct {
+	Alias  *Path
+	Class  string
+	Fields map[string]Path
+}
+
+func (s *Summary) empty() bool {
+	if s == nil {
+		return true
+	}
+	returns := false
+	for _, r := range s.Returns {
+		returns = returns || r.Alias != nil || len(r.Fields) > 0
+	}
+	return len(s.Acquires) == 0 && len(s.Calls) == 0 && len(s.Blocks) == 0 && !s.nets() && !returns
+}
+
+// nets reports whether some exit leaves the locks other than they were.
+func (s *Summary) nets() bool {
+	for _, x := range s.Exits {
+		if len(x.Holds)+len(x.Frees) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// portable is the summary without what other packages cannot use.
+func (s *Summary) portable() *Summary {
+	out := &Summary{}
+	for _, a := range s.Acquires {
+		if a.Lock = a.Lock.portable(); a.Lock.Root.Kind == rootUnknown && a.Class == "" {
+			continue
+		}
+		a.After = portableHolds(a.After)
+		out.Acquires = append(out.Acquires, a)
+	}
+	for _, x := range s.Exits {
+		x.Holds, x.Frees = portableHolds(x.Holds), portableHolds(x.Frees)
+		out.Exits = append(out.Exits, x)
+	}
+	if !out.nets() {
+		out.Exits = nil
+	}
+	for _, c := range s.Calls {
+		c.Holds, c.After = portableHolds(c.Holds), portableHolds(c.After)
+		out.Calls = append(out.Calls, c)
+	}
+	for _, r := range s.Returns {
+		var q Return
+		if r.Alias != nil {
+			if p := r.Alias.portable(); p.Root.Kind != rootUnknown {
+				q.Alias, q.Class = &p, r.Class
+			}
+		}
+		for f, p := range r.Fields {
+			if p = p.portable(); p.Root.Kind != rootUnknown {
+				if q.Fields == nil {
+					q.Fields = map[string]Path{}
+				}
+				q.Fields[f] = p
+			}
+		}
+		out.Returns = append(out.Returns, q)
+	}
+	for spec, b := range s.Bools {
+		if out.Bools == nil {
+			out.Bools = map[string]*Summary{}
+		}
+		out.Bools[spec] = b.portable()
+	}
+	return out
+}
+
+func portableHolds(hs []Held) []Held {
+	var out []Held
+	for _, h := range hs {
+		if h.Lock = h.Lock.portable(); h.Lock.Root.Kind != rootUnknown || h.Class != "" {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// add keeps one acquire of each kind, the one with the shortest way to it.
+func (s *Summary) add(a Acquire) {
+	for i, old := range s.Acquires {
+		if old.Lock == a.Lock && old.Class == a.Class && old.Mode == a.Mode && old.Try == a.Try && old.Ctx == a.Ctx &&
+			old.Dynamic == a.Dynamic && (old.Printed == "") == (a.Printed == "") && sameHolds(old.After, a.After) {
+			if len(a.Trace) < len(old.Trace) {
+				s.Acquires[i] = a
+			}
+			return
+		}
+	}
+	if len(s.Acquires) < maxAcquires && len(a.Trace) <= maxTrace {
+		s.Acquires = append(s.Acquires, a)
+	}
+}
+
+func (s *Summary) addBlock(b Block) {
+	for i, old := range s.Blocks {
+		if old.What == b.What && old.Own == b.Own && old.Bounded == b.Bounded && old.Dynamic == b.Dynamic && sameHolds(old.After, b.After) {
+			if len(b.Trace) < len(old.Trace) {
+				s.Blocks[i] = b
+			}
+			return
+		}
+	}
+	if len(s.Blocks) < maxAcquires {
+		s.Blocks = append(s.Blocks, b)
+	}
+}
+
+func (s *Summary) addExit(x Exit) {
+	for _, old := range s.Exits {
+		if old.Results == x.Results && sameHolds(old.Holds, x.Holds) && sameHolds(old.Frees, x.Frees) {
+			return
+		}
+	}
+	s.Exits = append(s.Exits, x)
+}
+
+const (
+	maxAcquires = 96
+	maxTrace    = 12
+	maxExits    = 6
+)
+
+func sameHolds(a, b []Held) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Lock != b[i].Lock || a[i].Mode != b[i].Mode {
+			return false
+		}
+	}
+	return true
+}
