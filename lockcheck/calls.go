@@ -10,7 +10,6 @@ import (
 // A target is a function that a call may reach.
 type target struct {
 	fn      *ssa.Function // nil when only its summary is known
-	name    string
 	sum     *Summary
 	args    []ssa.Value
 	bound   *ssa.MakeClosure // gives a method value its receiver
@@ -93,7 +92,7 @@ func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallIns
 		change := func(s *state) {
 			for i := len(s.held) - 1; i >= 0; i-- {
 				if s.held[i].lock.Path == lock.Path {
-					s.held[i].mode, s.held[i].ctx = Write, s.held[i].ctx
+					s.held[i].mode = Write
 					return
 				}
 			}
@@ -266,8 +265,69 @@ func (f *flow) acquired(s *state, a Acquire, lock place, instr ssa.Instruction) 
 			a.After = append(a.After[:len(a.After):len(a.After)], x.held())
 		}
 	}
+	for _, g := range f.guards(s) {
+		if !opposed(a.Guards, []Guard{g}) && !containsGuard(a.Guards, g) {
+			a.Guards = append(a.Guards[:len(a.Guards):len(a.Guards)], g)
+		}
+	}
 	f.sum.add(a)
 	return stuck
+}
+
+func containsGuard(gs []Guard, g Guard) bool {
+	for _, h := range gs {
+		if h == g {
+			return true
+		}
+	}
+	return false
+}
+
+// open reports whether a callee's guards can hold for this call, and which of them are left for this
+// function's own callers to decide.
+func (f *flow) open(s *state, t target, guards []Guard) (open bool, kept []Guard) {
+	for _, g := range guards {
+		k, is, known, val := f.guard(s, t, g)
+		switch {
+		case known && val != g.Is:
+			return false, nil
+		case known || k == (cond{}):
+		case f.chosen(k):
+			h := Guard{Param: -1, Equals: k.equals, Is: is, value: k.value}
+			for i, p := range f.fn.Params {
+				if p == k.value {
+					h.Param = i
+				}
+			}
+			kept = append(kept, h)
+		}
+	}
+	return true, kept
+}
+
+// guard puts a callee's guard in this function's terms: the condition and the value that it must have, or
+// what it is known to be.
+func (f *flow) guard(s *state, t target, g Guard) (k cond, is, known, val bool) {
+	v := g.value
+	if g.Param >= 0 && (v == nil || v.Parent() == t.fn) {
+		if g.Param >= len(t.args) {
+			return cond{}, false, false, false
+		}
+		v = t.args[g.Param]
+	} else if v == nil || !encloses(origin(v.Parent()), f.fn) {
+		return cond{}, false, false, false
+	}
+	if g.Equals == "nil" {
+		k, is = f.nilCond(v), g.Is
+		known, val = f.nilness(s, v)
+		return k, is, known, val
+	}
+	known, val = f.truth(s, v)
+	k, positive, ok := f.condOf(v)
+	if !ok {
+		return cond{}, false, known, val
+	}
+	return k, positive == g.Is, known, val
 }
 
 // frees reports whether one of the locks is the one that h holds.
@@ -364,6 +424,21 @@ func (f *flow) callsParam(s *state, p *ssa.Parameter, c ssa.CallInstruction) {
 	}
 }
 
+// A callTarget is a call and what it may reach; a seenCall is what that takes, in the caller's terms.
+type callTarget struct {
+	call    ssa.CallInstruction
+	fn      *ssa.Function
+	sum     *Summary
+	printed string
+}
+
+type seenCall struct {
+	acquires []Acquire
+	places   []place
+	guards   [][]Guard
+	added    map[string]bool // to the summary, with no lock held, under these guards
+}
+
 // apply runs what is known of a callee on a state.
 func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 	if t.sum == nil {
@@ -381,19 +456,46 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 		}
 		return out
 	}
-	for _, a := range t.sum.Acquires {
-		if len(a.Trace) >= maxTrace {
-			continue
+	// What the callee takes is the same for every state; only the locks held differ.
+	k := callTarget{c, t.fn, t.sum, t.printed}
+	seen := f.calls[k]
+	if seen == nil {
+		seen = &seenCall{}
+		for _, a := range t.sum.Acquires {
+			if len(a.Trace) >= maxTrace {
+				continue
+			}
+			p := tr(a.Lock, a.Class)
+			a.Lock = p.Path
+			a.After = trHeld(a.After)
+			a.Trace = append([]Frame{here}, a.Trace...)
+			a.Dynamic = a.Dynamic || t.dynamic
+			if t.printed != "" {
+				a.Printed = t.printed
+			}
+			seen.acquires = append(seen.acquires, a)
+			seen.places = append(seen.places, p)
+			seen.guards = append(seen.guards, a.Guards)
 		}
-		p := tr(a.Lock, a.Class)
-		a.Lock = p.Path
-		a.After = trHeld(a.After)
-		a.Trace = append([]Frame{here}, a.Trace...)
-		a.Dynamic = a.Dynamic || t.dynamic
-		if t.printed != "" {
-			a.Printed = t.printed
+		f.calls[k] = seen
+	}
+	if len(seen.acquires) > 0 {
+		under := guardKey(f.guards(s))
+		if idle := len(s.held)+len(s.freed) == 0; !idle || !seen.added[under] {
+			if idle {
+				if seen.added == nil {
+					seen.added = map[string]bool{}
+				}
+				seen.added[under] = true
+			}
+			f.budget -= len(seen.acquires) / 4
+			for i, a := range seen.acquires {
+				if open, kept := f.open(s, t, seen.guards[i]); open {
+					a.Guards = kept
+					f.acquired(s, a, seen.places[i], c)
+				}
+			}
 		}
-		f.acquired(s, a, p, c)
 	}
 	for _, pc := range t.sum.Calls {
 		f.applyParamCall(s, t, pc, trHeld(pc.Holds), trHeld(pc.After), c)
@@ -429,7 +531,7 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 		if i < len(exits)-1 {
 			n = s.clone()
 		}
-		if !f.agree(n, x, c) {
+		if !f.agree(n, t, x, c) {
 			continue
 		}
 		for _, h := range x.Frees {
@@ -453,7 +555,16 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 }
 
 // agree notes what an exit says of the call's results, and reports whether this path can take it.
-func (f *flow) agree(s *state, x Exit, c ssa.CallInstruction) bool {
+func (f *flow) agree(s *state, t target, x Exit, c ssa.CallInstruction) bool {
+	for _, g := range x.Guards {
+		k, is, known, val := f.guard(s, t, g)
+		if known && val != g.Is {
+			return false
+		}
+		if !known && k != (cond{}) {
+			s.conds[k] = is
+		}
+	}
 	call, ok := c.(*ssa.Call)
 	if !ok {
 		return true
@@ -673,7 +784,7 @@ func (e *engine) targets(f *flow, s *state, c ssa.CallInstruction) []target {
 				}
 			}
 		} else {
-			t := e.target(origin(fn), args, f.bools(s, origin(fn), args))
+			t := e.target(origin(fn), args)
 			if mc, ok := common.Value.(*ssa.MakeClosure); ok {
 				t.bound = mc
 			}
@@ -693,7 +804,7 @@ func (e *engine) targets(f *flow, s *state, c ssa.CallInstruction) []target {
 		out = append(out, e.printed(fullName(common.Method), common)...)
 	}
 	for _, fn := range e.callees[c] {
-		t := e.target(origin(fn), args, "")
+		t := e.target(origin(fn), args)
 		t.dynamic = !(common.IsInvoke() && e.certain(common, fn))
 		out = append(out, t)
 	}
@@ -735,8 +846,8 @@ func (e *engine) made(v ssa.Value, depth int) bool {
 	return false
 }
 
-func (e *engine) target(fn *ssa.Function, args []ssa.Value, spec string) target {
-	return target{fn: fn, name: funcName(fn), sum: e.summary(fn, spec), args: args}
+func (e *engine) target(fn *ssa.Function, args []ssa.Value) target {
+	return target{fn: fn, sum: e.summary(fn), args: args}
 }
 
 // closure resolves a function value that can be read off the source: a literal, a named function, a method
@@ -745,11 +856,11 @@ func (e *engine) closure(v ssa.Value) (target, bool) {
 	for range 8 {
 		switch x := v.(type) {
 		case *ssa.MakeClosure:
-			t := e.target(x.Fn.(*ssa.Function), nil, "")
+			t := e.target(x.Fn.(*ssa.Function), nil)
 			t.bound = x
 			return t, true
 		case *ssa.Function:
-			return e.target(origin(x), nil, ""), true
+			return e.target(origin(x), nil), true
 		case *ssa.ChangeType:
 			v = x.X
 		case *ssa.UnOp:
@@ -770,20 +881,6 @@ func (e *engine) closure(v ssa.Value) (target, bool) {
 		}
 	}
 	return target{}, false
-}
-
-// bools describes the bool arguments whose values are known: "1t3f".
-func (f *flow) bools(s *state, fn *ssa.Function, args []ssa.Value) string {
-	var b strings.Builder
-	for i, p := range fn.Params {
-		if i >= len(args) || !isBool(p.Type()) {
-			continue
-		}
-		if known, v := f.truth(s, args[i]); known {
-			b.WriteString(boolSpec(i, v))
-		}
-	}
-	return b.String()
 }
 
 // callsArguments reports whether a function of another package calls its function arguments before it

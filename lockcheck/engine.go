@@ -71,11 +71,6 @@ type ask struct {
 	acquire Acquire
 }
 
-type specKey struct {
-	fn   *ssa.Function
-	spec string
-}
-
 type engine struct {
 	pass     *analysis.Pass
 	pkg      *ssa.Package
@@ -84,10 +79,9 @@ type engine struct {
 	callees  map[ssa.CallInstruction][]*ssa.Function
 	aliases  map[string]alias
 	places   map[ssa.Value]place
-	sums     map[specKey]*Summary
+	sums     map[*ssa.Function]*Summary
 	imported map[*types.Func]*Summary
-	busy     map[specKey]bool
-	cares    map[*ssa.Function]map[int]bool
+	busy     map[*ssa.Function]bool
 	looks    map[*types.Named]bool // see transparent
 	ids      map[any]int
 	depth    int
@@ -113,10 +107,9 @@ func runFlow(pass *analysis.Pass) (any, error) {
 		callees:  map[ssa.CallInstruction][]*ssa.Function{},
 		aliases:  map[string]alias{},
 		places:   map[ssa.Value]place{},
-		sums:     map[specKey]*Summary{},
+		sums:     map[*ssa.Function]*Summary{},
 		imported: map[*types.Func]*Summary{},
-		busy:     map[specKey]bool{},
-		cares:    map[*ssa.Function]map[int]bool{},
+		busy:     map[*ssa.Function]bool{},
 		looks:    map[*types.Named]bool{},
 		ids:      map[any]int{},
 		writers:  map[string]bool{},
@@ -130,15 +123,14 @@ func runFlow(pass *analysis.Pass) (any, error) {
 	// The first round makes the summaries. The second, with all of them known, also where functions call one
 	// another in a circle, is the one that counts.
 	for _, fn := range e.funcs {
-		e.summary(fn, "")
+		e.summary(fn)
 	}
 	e.orphans, e.waits, e.places = map[string]bool{}, map[string]bool{}, map[ssa.Value]place{}
 	for _, fn := range e.funcs {
 		if len(fn.Blocks) > 0 {
-			k := specKey{fn, ""}
-			e.busy[k] = true
-			e.sums[k] = e.explore(fn, nil, true)
-			delete(e.busy, k)
+			e.busy[fn] = true
+			e.sums[fn] = e.explore(fn, true)
+			delete(e.busy, fn)
 		}
 	}
 	e.export(fact)
@@ -214,71 +206,23 @@ func sortFuncs(fns []*ssa.Function) {
 	}
 }
 
-// summary is what a function does, for given values of some bool parameters. A function that is being
-// summarised is taken to do what was last known of it.
-func (e *engine) summary(fn *ssa.Function, spec string) *Summary {
+// summary is what a function does. A function that is being summarised is taken to do what was last known
+// of it.
+func (e *engine) summary(fn *ssa.Function) *Summary {
 	if len(fn.Blocks) == 0 {
-		return e.importSummary(fn, spec)
+		return e.importSummary(fn)
 	}
-	given := map[cond]bool{}
-	if spec != "" {
-		spec = e.relevant(fn, spec, given)
-	}
-	k := specKey{fn, spec}
-	if s, ok := e.sums[k]; ok || e.busy[k] {
+	if s, ok := e.sums[fn]; ok || e.busy[fn] {
 		return s
 	}
-	e.busy[k] = true
-	s := e.explore(fn, given, false)
-	delete(e.busy, k)
-	e.sums[k] = s
+	e.busy[fn] = true
+	s := e.explore(fn, false)
+	delete(e.busy, fn)
+	e.sums[fn] = s
 	return s
 }
 
-// relevant drops from spec the parameters that the function does not decide by.
-func (e *engine) relevant(fn *ssa.Function, spec string, given map[cond]bool) string {
-	cares := e.cares[fn]
-	if cares == nil {
-		cares = map[int]bool{}
-		for i, p := range fn.Params {
-			if !isBool(p.Type()) {
-				continue
-			}
-			for _, r := range *p.Referrers() {
-				switch r.(type) {
-				case *ssa.If, *ssa.UnOp, *ssa.BinOp, *ssa.Phi, ssa.CallInstruction, *ssa.MakeClosure, *ssa.Store:
-					cares[i] = true
-				}
-			}
-		}
-		e.cares[fn] = cares
-	}
-	out := ""
-	for i, p := range fn.Params {
-		for _, v := range []bool{true, false} {
-			if s := boolSpec(i, v); cares[i] && strings.Contains(spec, s) {
-				out += s
-				given[cond{value: p}] = v
-				// The parameter may live in memory, where a function literal captured it.
-				for _, r := range *p.Referrers() {
-					if st, ok := r.(*ssa.Store); ok && st.Val == p {
-						given[cond{path: e.place(st.Addr).Path}] = v
-					}
-				}
-			}
-		}
-	}
-	return out
-}
-
-func boolSpec(i int, v bool) string {
-	if v {
-		return fmt.Sprintf(" %dt", i)
-	}
-	return fmt.Sprintf(" %df", i)
-}
-
-func (e *engine) importSummary(fn *ssa.Function, spec string) *Summary {
+func (e *engine) importSummary(fn *ssa.Function) *Summary {
 	obj, ok := fn.Object().(*types.Func)
 	if !ok || obj.Pkg() == nil || obj.Pkg() == e.pass.Pkg || standard(obj.Pkg().Path()) && !e.exempt() {
 		return nil // what the standard library does to its own locks concerns nobody else
@@ -291,13 +235,6 @@ func (e *engine) importSummary(fn *ssa.Function, spec string) *Summary {
 		}
 		e.imported[obj] = s
 	}
-	if s != nil && spec != "" {
-		for k, b := range s.Bools {
-			if strings.Contains(spec, k) {
-				return b
-			}
-		}
-	}
 	return s
 }
 
@@ -308,7 +245,7 @@ func (e *engine) staticSummary(c *ssa.CallCommon) (*Summary, []ssa.Value, *ssa.F
 		return nil, nil, nil
 	}
 	fn = origin(fn)
-	return e.summary(fn, ""), c.Args, fn
+	return e.summary(fn), c.Args, fn
 }
 
 // transparent reports whether the methods of m's type are looked into instead of being taken as the lock
@@ -340,7 +277,7 @@ func (e *engine) transparent(m *types.Func) bool {
 			see = false
 			break
 		}
-		sum := e.summary(fn, "")
+		sum := e.summary(fn)
 		if sum == nil || len(sum.Exits) != 1 {
 			see = false
 			break
@@ -451,26 +388,11 @@ func (e *engine) export(fact *packageFact) {
 		if !ok || obj.Pkg() != e.pass.Pkg {
 			continue
 		}
-		s := e.sums[specKey{fn, ""}]
+		s := e.sums[fn]
 		if s.empty() {
 			continue
 		}
 		out := s.portable()
-		e.relevant(fn, "", map[cond]bool{})
-		if cares := e.cares[fn]; len(cares) == 1 {
-			for i := range cares {
-				for _, v := range []bool{true, false} {
-					if b := e.summary(fn, boolSpec(i, v)); b != nil {
-						if out.Bools == nil {
-							out.Bools = map[string]*Summary{}
-						}
-						b = b.portable()
-						b.Bools = nil
-						out.Bools[boolSpec(i, v)] = b
-					}
-				}
-			}
-		}
 		out.Blocks = nil // waits are followed within a package only
 		if !out.empty() {
 			e.pass.ExportObjectFact(obj, out)
@@ -521,7 +443,7 @@ func (e *engine) printed(name string, c *ssa.CallCommon) []target {
 				continue
 			}
 			if sf := e.pkg.Prog.FuncValue(fn.Origin()); sf != nil {
-				t := e.target(sf, []ssa.Value{mi.X}, "")
+				t := e.target(sf, []ssa.Value{mi.X})
 				t.printed = name
 				out = append(out, t)
 			}

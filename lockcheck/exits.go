@@ -19,7 +19,7 @@ func (f *flow) finish() {
 	}
 	forgotten := f.leaks()
 	for _, x := range f.exits {
-		out := Exit{Results: x.results, params: x.params}
+		out := Exit{Results: x.results, Guards: x.guards}
 		for _, h := range x.held {
 			if !h.stale && !h.handed && !h.scoped && !forgotten[leakKey{h.lock.Path, h.by}] {
 				out.Holds = append(out.Holds, h.held())
@@ -69,7 +69,7 @@ func simplify(xs []Exit) []Exit {
 		same = same && sameHolds(x.Holds, xs[0].Holds) && sameHolds(x.Frees, xs[0].Frees)
 	}
 	if same {
-		xs[0].Results = ""
+		xs[0].Results, xs[0].Guards = "", nil
 		return xs[:1]
 	}
 	if len(xs) <= maxExits {
@@ -124,7 +124,7 @@ func (f *flow) leaks() map[leakKey]bool {
 					continue
 				}
 				others++
-				apart := differs(x.results, y.results) || x.params != y.params
+				apart := differs(x.results, y.results) || opposed(x.guards, y.guards)
 				never := !y.had(h.lock.Path)
 				if apart {
 					differ++
@@ -195,6 +195,18 @@ func differs(a, b string) bool {
 	for i := range min(len(a), len(b)) {
 		if a[i] != '?' && b[i] != '?' && a[i] != b[i] {
 			return true
+		}
+	}
+	return false
+}
+
+// opposed reports whether two ways through a function are chosen by its caller.
+func opposed(a, b []Guard) bool {
+	for _, g := range a {
+		for _, h := range b {
+			if g.Param == h.Param && g.value == h.value && g.Equals == h.Equals && g.Is != h.Is {
+				return true
+			}
 		}
 	}
 	return false

@@ -1,11 +1,11 @@
 package lockcheck
 
 import (
-	"fmt"
 	"go/constant"
 	"go/token"
 	"go/types"
 	"sort"
+	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -74,37 +74,54 @@ type flow struct {
 	exits  []exit
 	budget int
 	ret    []Return
-	locks  bool // some instruction changed what is held
+	locks  bool // some instruction changes what is held
+	simple bool // no instruction has done so yet, and conditions are not kept
+
+	calls    map[callTarget]*seenCall
+	returned map[ssa.Instruction]bool
 }
 
 type exit struct {
 	*state
 	at      ssa.Instruction
 	results string
-	params  string
-	panics  bool
+	guards  []Guard
 }
 
 const (
-	stepBudget = 60000 // instructions, over all states of a function
+	stepBudget = 40000 // instructions and the locks of callees, over all states of a function
 	condFan    = 4     // states of a block that differ only in conditions
 )
 
-// explore runs the function from its entry with the given conditions.
-func (e *engine) explore(fn *ssa.Function, given map[cond]bool, report bool) *Summary {
-	f := &flow{e: e, fn: fn, sum: &Summary{}, report: report, budget: stepBudget,
-		seen: map[*ssa.BasicBlock]map[string][]map[cond]bool{}}
-	f.useful = e.usefulConds(fn)
-	start := &state{conds: map[cond]bool{}}
-	for k, v := range given {
-		start.conds[k] = v
+// explore runs the function from its entry. Most functions do nothing to locks
+// but call functions that take and release some; conditions do not matter for them, and they are done when
+// that shows.
+func (e *engine) explore(fn *ssa.Function, report bool) *Summary {
+	f := &flow{e: e, fn: fn, report: report, simple: true, useful: map[cond]bool{}}
+	for _, p := range fn.Params {
+		if isBool(p.Type()) {
+			f.useful[cond{value: p}] = true
+		}
 	}
+	if f.run(); f.locks {
+		f.simple, f.useful = false, e.usefulConds(fn)
+		f.run()
+	}
+	return f.sum
+}
+
+func (f *flow) run() {
+	f.sum, f.exits, f.ret, f.budget = &Summary{}, nil, nil, stepBudget
+	f.seen = map[*ssa.BasicBlock]map[string][]map[cond]bool{}
+	f.calls, f.returned = map[callTarget]*seenCall{}, map[ssa.Instruction]bool{}
+	fn := f.fn
+	start := &state{conds: map[cond]bool{}}
 	type visit struct {
 		from, to *ssa.BasicBlock
 		s        *state
 	}
 	work := []visit{{nil, fn.Blocks[0], start}}
-	for len(work) > 0 && f.budget > 0 {
+	for len(work) > 0 && f.budget > 0 && !(f.simple && f.locks) {
 		v := work[len(work)-1]
 		work = work[:len(work)-1]
 		f.enter(v.s, v.from, v.to)
@@ -151,8 +168,9 @@ func (e *engine) explore(fn *ssa.Function, given map[cond]bool, report bool) *Su
 			}
 		}
 	}
-	f.finish()
-	return f.sum
+	if !(f.simple && f.locks) {
+		f.finish()
+	}
 }
 
 // enter gives the phis of a block their values on the edge taken.
@@ -208,7 +226,7 @@ func (f *flow) news(s *state, b *ssa.BasicBlock) bool {
 		m = map[string][]map[cond]bool{}
 		f.seen[b] = m
 	}
-	if len(m) > 64 {
+	if len(m) > 40 {
 		return false
 	}
 	for _, old := range m[key] {
@@ -245,33 +263,36 @@ func implies(strong, weak map[cond]bool) bool {
 }
 
 func (e *engine) key(s *state) string {
-	var b strings.Builder
-	part := func(tag byte, hs []hold, sorted bool) {
-		ids := make([]string, len(hs))
-		for i, h := range hs {
-			flags := 0
+	if len(s.held)+len(s.freed)+len(s.failed)+len(s.past)+len(s.defers) == 0 {
+		return ""
+	}
+	b := make([]byte, 0, 64)
+	part := func(tag byte, hs []hold) {
+		b = append(b, tag)
+		for _, h := range hs {
+			flags := int64(h.mode)
 			for j, on := range []bool{h.stale, h.handed, h.scoped} {
 				if on {
-					flags |= 1 << j
+					flags |= 8 << j
 				}
 			}
-			ids[i] = fmt.Sprintf("%d.%d.%d.%d", e.id(h.lock.Path), e.id(h.by), h.mode, flags)
+			b = strconv.AppendInt(append(b, ' '), int64(e.id(h.lock.Path)), 36)
+			b = strconv.AppendInt(append(b, '.'), int64(e.id(h.by)), 36)
+			b = strconv.AppendInt(append(b, '.'), flags, 36)
 		}
-		if sorted {
-			sort.Strings(ids)
-		}
-		b.WriteByte(tag)
-		b.WriteString(strings.Join(ids, ","))
 	}
-	part('h', s.held, false)
-	part('f', s.freed, true)
-	part('x', s.failed, true)
-	part('p', s.past, true)
-	b.WriteByte('d')
+	part('h', s.held)
+	part('f', s.freed)
+	part('x', s.failed)
+	b = append(b, 'p') // of what was given back, the path is enough
+	for _, h := range s.past {
+		b = strconv.AppendInt(append(b, ' '), int64(e.id(h.lock.Path)), 36)
+	}
+	b = append(b, 'd')
 	for _, d := range s.defers {
-		fmt.Fprintf(&b, "%d,", e.id(d))
+		b = strconv.AppendInt(append(b, ' '), int64(e.id(d)), 36)
 	}
-	return b.String()
+	return string(b)
 }
 
 // usefulConds are the conditions worth remembering: tested twice, a flag that is set on the way, or a
@@ -287,7 +308,7 @@ func (e *engine) usefulConds(fn *ssa.Function) map[cond]bool {
 					if _, phi := k.value.(*ssa.Phi); phi {
 						count[k]++
 					}
-					if p, param := k.value.(*ssa.Parameter); param && isBool(p.Type()) {
+					if f.chosen(k) {
 						count[k]++
 					}
 				}
@@ -375,10 +396,59 @@ func (f *flow) nilCond(v ssa.Value) cond {
 }
 
 func (f *flow) variable(v ssa.Value) cond {
-	if load, ok := v.(*ssa.UnOp); ok && load.Op == token.MUL {
-		return cond{path: f.e.place(load.X).Path}
+	for range 4 {
+		load, ok := v.(*ssa.UnOp)
+		if !ok || load.Op != token.MUL {
+			break
+		}
+		addr := load.X
+		if fv, ok := addr.(*ssa.FreeVar); ok {
+			if b := f.e.binding(fv); b != nil {
+				addr = b
+			}
+		}
+		a, ok := addr.(*ssa.Alloc)
+		if !ok {
+			return cond{path: f.e.place(load.X).Path}
+		}
+		val := onlyStore(a)
+		if val == nil {
+			return cond{path: f.e.place(load.X).Path}
+		}
+		v = val // a variable that is assigned once is its value, in function literals too
 	}
 	return cond{value: v}
+}
+
+// chosen reports whether a condition is about what a caller, or the enclosing function, has decided.
+func (f *flow) chosen(k cond) bool {
+	if k.value == nil || k.equals != "" && k.equals != "nil" {
+		return false
+	}
+	if k.equals == "" && !isBool(k.value.Type()) {
+		return false
+	}
+	_, param := k.value.(*ssa.Parameter)
+	return param && k.value.Parent() == f.fn || k.value.Parent() != f.fn && k.value.Parent() != nil
+}
+
+// guards are the conditions of a state that callers can decide.
+func (f *flow) guards(s *state) []Guard {
+	var out []Guard
+	for k, v := range s.conds {
+		if !f.chosen(k) {
+			continue
+		}
+		g := Guard{Param: -1, Equals: k.equals, Is: v, value: k.value}
+		for i, p := range f.fn.Params {
+			if p == k.value {
+				g.Param = i
+			}
+		}
+		out = append(out, g)
+	}
+	sort.Slice(out, func(i, j int) bool { return guardKey(out[i:i+1]) < guardKey(out[j:j+1]) })
+	return out
 }
 
 // truth is the value of a boolean on this path, if it is known.
@@ -562,7 +632,7 @@ func (f *flow) deferred(s *state, d *ssa.Defer) {
 
 // returns records a way out of the function.
 func (f *flow) returns(s *state, r *ssa.Return) {
-	var results, params strings.Builder
+	var results strings.Builder
 	for _, v := range r.Results {
 		c := byte('?')
 		if isBool(v.Type()) {
@@ -580,13 +650,11 @@ func (f *flow) returns(s *state, r *ssa.Return) {
 		}
 		results.WriteByte(c)
 	}
-	for i, p := range f.fn.Params {
-		if v, ok := s.conds[cond{value: p}]; ok && isBool(p.Type()) {
-			fmt.Fprintf(&params, "%d%v ", i, v)
-		}
+	f.exits = append(f.exits, exit{state: s, at: r, results: results.String(), guards: f.guards(s)})
+	if !f.returned[r] {
+		f.returned[r] = true
+		f.returnsPlace(r)
 	}
-	f.exits = append(f.exits, exit{state: s, at: r, results: results.String(), params: params.String()})
-	f.returnsPlace(r)
 }
 
 // panics follows an explicit panic through the deferred calls.

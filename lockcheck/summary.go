@@ -3,6 +3,8 @@ package lockcheck
 import (
 	"fmt"
 	"strings"
+
+	"golang.org/x/tools/go/ssa"
 )
 
 // A Summary is what a function does to locks, as its callers need to know it. It is the fact that crosses
@@ -13,7 +15,8 @@ type Summary struct {
 	Blocks   []Block
 	Calls    []ParamCall
 	Returns  []Return
-	Bools    map[string]*Summary // the same for given values of bool parameters: "1t", "1f"
+
+	index map[acquireKey]int
 }
 
 // AFact makes Summary an analysis.Fact.
@@ -44,6 +47,7 @@ type Acquire struct {
 	Try     bool
 	Ctx     bool
 	Bridge  bool
+	Guards  []Guard // what must hold of the arguments for it to come to that
 	After   []Held  // locks that it gives back before, although it did not take them
 	Trace   []Frame // from the function down to the place
 	Dynamic bool    // some call on the way may go elsewhere
@@ -67,7 +71,16 @@ type Exit struct {
 	Holds   []Held
 	Frees   []Held
 	Results string // a letter for each result: t, f (bool), n, v (nil, a value), ? (not known)
-	params  string // the bool parameters that were decided on the way
+	Guards  []Guard
+}
+
+// A Guard is a condition on a parameter, or on a variable of the enclosing function, that chooses what a
+// function does: needLock in func (s *Store) remove(k string, needLock bool).
+type Guard struct {
+	Param  int    // -1 for a variable of the enclosing function
+	Equals string // "nil"; empty when the parameter is a bool
+	Is     bool
+	value  ssa.Value
 }
 
 // A Block is a wait without a lock's own wait: a channel, a network call.
@@ -126,11 +139,11 @@ func (s *Summary) portable() *Summary {
 		if a.Lock = a.Lock.portable(); a.Lock.Root.Kind == rootUnknown && a.Class == "" {
 			continue
 		}
-		a.After = portableHolds(a.After)
+		a.After, a.Guards = portableHolds(a.After), portableGuards(a.Guards)
 		out.Acquires = append(out.Acquires, a)
 	}
 	for _, x := range s.Exits {
-		x.Holds, x.Frees = portableHolds(x.Holds), portableHolds(x.Frees)
+		x.Holds, x.Frees, x.Guards = portableHolds(x.Holds), portableHolds(x.Frees), portableGuards(x.Guards)
 		out.Exits = append(out.Exits, x)
 	}
 	if !out.nets() {
@@ -157,12 +170,6 @@ func (s *Summary) portable() *Summary {
 		}
 		out.Returns = append(out.Returns, q)
 	}
-	for spec, b := range s.Bools {
-		if out.Bools == nil {
-			out.Bools = map[string]*Summary{}
-		}
-		out.Bools[spec] = b.portable()
-	}
 	return out
 }
 
@@ -178,18 +185,32 @@ func portableHolds(hs []Held) []Held {
 
 // add keeps one acquire of each kind, the one with the shortest way to it.
 func (s *Summary) add(a Acquire) {
-	for i, old := range s.Acquires {
-		if old.Lock == a.Lock && old.Class == a.Class && old.Mode == a.Mode && old.Try == a.Try && old.Ctx == a.Ctx &&
-			old.Dynamic == a.Dynamic && (old.Printed == "") == (a.Printed == "") && sameHolds(old.After, a.After) {
-			if len(a.Trace) < len(old.Trace) {
-				s.Acquires[i] = a
-			}
-			return
+	k := acquireKey{a.Lock, a.Class, a.Mode, a.Try, a.Ctx, a.Dynamic, a.Printed != "", len(a.After), guardKey(a.Guards)}
+	for _, h := range a.After {
+		k.after += h.Class + h.Lock.Steps + ";"
+	}
+	if i, ok := s.index[k]; ok {
+		if len(a.Trace) < len(s.Acquires[i].Trace) {
+			s.Acquires[i] = a
 		}
+		return
 	}
 	if len(s.Acquires) < maxAcquires && len(a.Trace) <= maxTrace {
+		if s.index == nil {
+			s.index = map[acquireKey]int{}
+		}
+		s.index[k] = len(s.Acquires)
 		s.Acquires = append(s.Acquires, a)
 	}
+}
+
+type acquireKey struct {
+	lock                       Path
+	class                      string
+	mode                       Mode
+	try, ctx, dynamic, printed bool
+	afters                     int
+	after                      string
 }
 
 func (s *Summary) addBlock(b Block) {
@@ -208,7 +229,7 @@ func (s *Summary) addBlock(b Block) {
 
 func (s *Summary) addExit(x Exit) {
 	for _, old := range s.Exits {
-		if old.Results == x.Results && sameHolds(old.Holds, x.Holds) && sameHolds(old.Frees, x.Frees) {
+		if old.Results == x.Results && sameGuards(old.Guards, x.Guards) && sameHolds(old.Holds, x.Holds) && sameHolds(old.Frees, x.Frees) {
 			return
 		}
 	}
@@ -220,6 +241,31 @@ const (
 	maxTrace    = 12
 	maxExits    = 6
 )
+
+// guardKey tells guards apart within one function.
+func guardKey(gs []Guard) string {
+	s := ""
+	for _, g := range gs {
+		name := ""
+		if g.value != nil {
+			name = g.value.Parent().Name() + g.value.Name()
+		}
+		s += fmt.Sprint(g.Param, g.Equals, g.Is, name, ";")
+	}
+	return s
+}
+
+func sameGuards(a, b []Guard) bool { return guardKey(a) == guardKey(b) }
+
+func portableGuards(gs []Guard) []Guard {
+	var out []Guard
+	for _, g := range gs {
+		if g.value = nil; g.Param >= 0 {
+			out = append(out, g)
+		}
+	}
+	return out
+}
 
 func sameHolds(a, b []Held) bool {
 	if len(a) != len(b) {
