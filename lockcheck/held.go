@@ -156,6 +156,9 @@ func (f *flow) run() {
 				if ok && f.useful[k] {
 					yes.conds[k], no.conds[k] = positive, !positive
 				}
+				if k = (cond{value: branch.Cond}); f.useful[k] {
+					yes.conds[k], no.conds[k] = true, false
+				}
 				work = append(work, visit{v.to, succs[1], no}, visit{v.to, succs[0], yes})
 				continue
 			}
@@ -305,6 +308,9 @@ func (e *engine) usefulConds(fn *ssa.Function) map[cond]bool {
 			if br, ok := instr.(*ssa.If); ok {
 				if k, _, ok := f.condOf(br.Cond); ok {
 					count[k]++
+					if k != (cond{value: br.Cond}) {
+						count[cond{value: br.Cond}]++ // what was computed once stays, whatever its parts do
+					}
 					if _, phi := k.value.(*ssa.Phi); phi {
 						count[k]++
 					}
@@ -455,6 +461,9 @@ func (f *flow) guards(s *state) []Guard {
 func (f *flow) truth(s *state, v ssa.Value) (known, val bool) {
 	if c, ok := v.(*ssa.Const); ok && c.Value != nil && c.Value.Kind() == constant.Bool {
 		return true, constant.BoolVal(c.Value)
+	}
+	if val, known = s.conds[cond{value: v}]; known {
+		return known, val
 	}
 	if b, ok := v.(*ssa.BinOp); ok && (b.Op == token.EQL || b.Op == token.NEQ) {
 		x, y := b.X, b.Y

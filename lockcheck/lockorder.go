@@ -127,7 +127,7 @@ func lockorder(r *reporter, res *result) {
 		nodes = append(nodes, n)
 	}
 	sort.Strings(nodes)
-	told := map[string]bool{}
+	told, used := map[string]bool{}, map[string]bool{}
 	for _, cycle := range cycles(graph, nodes) {
 		best := choose(cycle, res.writers)
 		if best == nil {
@@ -144,6 +144,17 @@ func lockorder(r *reporter, res *result) {
 			told[id] = true
 		}
 		if res.seenBelow(best) {
+			continue
+		}
+		// A longer circle that goes along one already reported is most often cured with it.
+		along := false
+		for _, e := range best {
+			along = along || used[e.From+" "+e.To]
+		}
+		for _, e := range best {
+			used[e.From+" "+e.To] = true
+		}
+		if along && len(best) > 2 {
 			continue
 		}
 		pos := r.pass.Files[0].Name.Pos()
@@ -172,56 +183,69 @@ func lockorder(r *reporter, res *result) {
 	}
 }
 
-// maxCycle bounds the length of a circle that is looked for among many edges.
 const (
-	maxCycle  = 8
-	maxCycles = 400
+	maxCycle   = 8      // steps in a circle
+	maxCycles  = 400    // circles of a package
+	cycleSteps = 200000 // of the search, for each class that a circle may start at
 )
 
-// cycles lists simple cycles of classes, short ones first for each start, as lists of parallel edges.
+// cycles lists simple cycles of classes, short ones first, as lists of parallel edges. Each is found from
+// its smallest class, by a search that deepens and goes only where the way back is short enough.
 func cycles(graph map[string][]Edge, nodes []string) [][][]Edge {
-	next := map[string][]string{}
+	next, prev := map[string][]string{}, map[string][]string{}
 	between := map[[2]string][]Edge{}
-	for from, es := range graph {
-		for _, e := range es {
+	for _, from := range nodes {
+		for _, e := range graph[from] {
 			k := [2]string{from, e.To}
 			if between[k] == nil {
 				next[from] = append(next[from], e.To)
+				prev[e.To] = append(prev[e.To], from)
 			}
 			between[k] = append(between[k], e)
 		}
 		sort.Strings(next[from])
 	}
 	var out [][][]Edge
-	steps := 0
 	for _, start := range nodes {
-		path := []string{start}
-		on := map[string]bool{start: true}
-		var walk func()
-		walk = func() {
-			if steps++; steps > 200000 || len(out) >= maxCycles {
-				return
-			}
-			for _, n := range next[path[len(path)-1]] {
-				if n == start && len(path) > 1 {
-					var c [][]Edge
-					for i := range path {
-						c = append(c, between[[2]string{path[i], path[(i+1)%len(path)]}])
-					}
-					out = append(out, c)
-					continue
+		back := map[string]int{start: 0} // steps to start, over larger classes
+		for queue := []string{start}; len(queue) > 0; queue = queue[1:] {
+			for _, p := range prev[queue[0]] {
+				if _, ok := back[p]; !ok && p > start {
+					back[p] = back[queue[0]] + 1
+					queue = append(queue, p)
 				}
-				if n <= start || on[n] || len(path) >= maxCycle {
-					continue // each cycle is found from its smallest class
-				}
-				on[n] = true
-				path = append(path, n)
-				walk()
-				path = path[:len(path)-1]
-				delete(on, n)
 			}
 		}
-		walk()
+		steps := 0
+		for length := 2; length <= maxCycle && len(out) < maxCycles; length++ {
+			path := []string{start}
+			on := map[string]bool{}
+			var walk func()
+			walk = func() {
+				for _, n := range next[path[len(path)-1]] {
+					if steps++; steps > cycleSteps || len(out) >= maxCycles {
+						return
+					}
+					if n == start && len(path) == length {
+						var c [][]Edge
+						for i := range path {
+							c = append(c, between[[2]string{path[i], path[(i+1)%len(path)]}])
+						}
+						out = append(out, c)
+						continue
+					}
+					if d, ok := back[n]; !ok || on[n] || n == start || len(path)+d > length {
+						continue
+					}
+					on[n] = true
+					path = append(path, n)
+					walk()
+					path = path[:len(path)-1]
+					delete(on, n)
+				}
+			}
+			walk()
+		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return len(out[i]) < len(out[j]) })
 	return out
