@@ -73,19 +73,19 @@ func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallIns
 			no := s.clone()
 			no.conds[cond{value: value}] = false
 			s.conds[cond{value: value}] = true
-			s.take(h)
+			f.take(s, h)
 			return []*state{s, no}
 		case o.ctx && value != nil && len(*value.Referrers()) > 0:
 			no := s.clone()
 			no.conds[cond{value: value, equals: "nil"}] = false
 			no.failed = append(no.failed, h)
 			s.conds[cond{value: value, equals: "nil"}] = true
-			s.take(h)
+			f.take(s, h)
 			return []*state{s, no}
 		case o.ctx:
 			f.emit(event{kind: errDropped, at: instr, hold: h, lock: lock, acquire: acq})
 		}
-		s.take(h)
+		f.take(s, h)
 	case opRelease:
 		f.release(s, h, instr)
 	case opUpgrade:
@@ -129,14 +129,8 @@ func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallIns
 }
 
 // take notes a lock as held, or as given back to the caller that held it before.
-func (s *state) take(h hold) {
-	// Another goroutine may have changed what was tested before the lock was there. A flag that was true, in
-	// "if needLock", is the exception that keeps conditional locking apart.
-	for k, v := range s.conds {
-		if k.path.Root.Kind != rootUnknown && k.path.Root.Kind != rootLocal && !v {
-			delete(s.conds, k)
-		}
-	}
+func (f *flow) take(s *state, h hold) {
+	f.forget(s, h.by.Block())
 	for i, x := range s.freed {
 		if x.lock.Path == h.lock.Path {
 			s.freed = append(s.freed[:i:i], s.freed[i+1:]...)
@@ -144,6 +138,26 @@ func (s *state) take(h hold) {
 		}
 	}
 	s.held = append(s.held, h)
+}
+
+// forget drops what was tested in memory before a lock was taken: another goroutine may have changed it
+// while this one waited. The test that the lock itself depends on is kept, so that
+// "if s.shared { mu.Lock() } … if s.shared { mu.Unlock() }" is understood; the test of
+// "if s.closed { return }; mu.Lock(); if s.closed" is not.
+func (f *flow) forget(s *state, b *ssa.BasicBlock) {
+	keep := map[cond]bool{}
+	for ; len(b.Preds) == 1; b = b.Preds[0] {
+		if br, ok := b.Preds[0].Instrs[len(b.Preds[0].Instrs)-1].(*ssa.If); ok && (b.Comment == "if.then" || b.Comment == "if.else") {
+			if k, _, ok := f.condOf(br.Cond); ok {
+				keep[k] = true
+			}
+		}
+	}
+	for k := range s.conds {
+		if k.path.Root.Kind != rootUnknown && k.path.Root.Kind != rootLocal && !keep[k] {
+			delete(s.conds, k)
+		}
+	}
 }
 
 // release gives h's lock back.
@@ -293,13 +307,7 @@ func (f *flow) open(s *state, t target, guards []Guard) (open bool, kept []Guard
 			return false, nil
 		case known || k == (cond{}):
 		case f.chosen(k):
-			h := Guard{Param: -1, Equals: k.equals, Is: is, value: k.value}
-			for i, p := range f.fn.Params {
-				if p == k.value {
-					h.Param = i
-				}
-			}
-			kept = append(kept, h)
+			kept = append(kept, f.newGuard(k, is))
 		}
 	}
 	return true, kept
@@ -316,6 +324,11 @@ func (f *flow) guard(s *state, t target, g Guard) (k cond, is, known, val bool) 
 		v = t.args[g.Param]
 	} else if v == nil || !encloses(origin(v.Parent()), f.fn) {
 		return cond{}, false, false, false
+	}
+	if a, ok := v.(*ssa.Alloc); ok && g.Param < 0 {
+		k = cond{path: f.e.place(a).Path, equals: g.Equals}
+		val, known = s.conds[k]
+		return k, g.Is, known, val
 	}
 	if g.Equals == "nil" {
 		k, is = f.nilCond(v), g.Is
@@ -544,7 +557,10 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 		}
 		for _, h := range x.Holds {
 			p := tr(h.Lock, h.Class)
-			n.take(hold{lock: p, mode: h.Mode, by: c, at: h.At, bridge: h.Bridge})
+			if len(t.fn.Blocks) == 0 && handsOut(t.fn) && !exportedClass(h.Class) {
+				continue // the other package gives the lock back through the object that it has returned
+			}
+			f.take(n, hold{lock: p, mode: h.Mode, by: c, at: h.At, bridge: h.Bridge})
 		}
 		out = append(out, n)
 	}
@@ -552,6 +568,17 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 		return []*state{s}
 	}
 	return out
+}
+
+// handsOut reports whether a function returns an object.
+func handsOut(fn *ssa.Function) bool {
+	results := fn.Signature.Results()
+	for i := range results.Len() {
+		if t := results.At(i).Type(); isReference(t) && !isError(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // agree notes what an exit says of the call's results, and reports whether this path can take it.

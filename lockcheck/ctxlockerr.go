@@ -25,7 +25,7 @@ Good:
 	if err := mu.LockContext(ctx); err != nil {
 		return err
 	}
-	defer mu.Unlock()`, func(r *reporter, res *result) {
+	defer mu.Unlock()`, func(r *reporter, res *flowResult) {
 	for _, ev := range res.events {
 		switch ev.kind {
 		case errDropped:

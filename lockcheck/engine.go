@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/analysis/passes/ctrlflow"
 	"golang.org/x/tools/go/callgraph/vta"
 	"golang.org/x/tools/go/ssa"
 	"golang.org/x/tools/go/ssa/ssautil"
@@ -22,16 +24,28 @@ var lockflow = &analysis.Analyzer{
 	Name:       "lockflow",
 	Doc:        "follow locks through functions (for the other lock analyzers)",
 	Run:        runFlow,
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer},
+	Requires:   []*analysis.Analyzer{ctrlflow.Analyzer}, // which buildssa requires
 	ResultType: reflect.TypeFor[*result](),
 	FactTypes:  []analysis.Fact{(*Summary)(nil), (*packageFact)(nil)},
 }
 
 // A result is what a package's functions do to locks.
 type result struct {
+	pass *analysis.Pass
+	once sync.Once
+	flow flowResult
+	err  error
+}
+
+type flowResult struct {
 	*engine
-	events []event
-	edges  []Edge
+	all []Edge // this package's order of locks and that of its imports
+}
+
+// get follows the package's locks, at the first call.
+func (r *result) get() (*flowResult, error) {
+	r.once.Do(func() { r.err = r.flow.follow(r.pass) })
+	return &r.flow, r.err
 }
 
 type eventKind uint8
@@ -100,7 +114,23 @@ type engine struct {
 const maxCallees = 10
 
 func runFlow(pass *analysis.Pass) (any, error) {
-	in := pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA)
+	r := &result{pass: pass}
+	if !standard(pass.Pkg.Path()) {
+		_, err := r.get()
+		return r, err
+	}
+	// A program cannot hold the standard library's locks while it calls it, so programs learn nothing from it.
+	// It is looked at when it is itself what is checked, and not as everybody's dependency: that saves most
+	// of the time. This is also why buildssa is called and not required.
+	return r, nil
+}
+
+func (r *flowResult) follow(pass *analysis.Pass) error {
+	ssaResult, err := buildssa.Analyzer.Run(pass)
+	if err != nil {
+		return err
+	}
+	in := ssaResult.(*buildssa.SSA)
 	e := &engine{
 		pass: pass, pkg: in.Pkg, funcs: in.SrcFuncs, depth: blockDepth,
 		literals: map[*ssa.Function]*ssa.MakeClosure{},
@@ -133,8 +163,12 @@ func runFlow(pass *analysis.Pass) (any, error) {
 			delete(e.busy, fn)
 		}
 	}
-	e.export(fact)
-	return &result{engine: e, events: e.events, edges: fact.Edges}, nil
+	fact.Edges = append(fact.Edges, e.edges...)
+	r.engine, r.all = e, fact.Edges
+	if !e.standard() {
+		e.export(fact)
+	}
+	return nil
 }
 
 // index finds function literals and the functions of this package that dynamic calls may reach.
@@ -224,7 +258,7 @@ func (e *engine) summary(fn *ssa.Function) *Summary {
 
 func (e *engine) importSummary(fn *ssa.Function) *Summary {
 	obj, ok := fn.Object().(*types.Func)
-	if !ok || obj.Pkg() == nil || obj.Pkg() == e.pass.Pkg || standard(obj.Pkg().Path()) && !e.exempt() {
+	if !ok || obj.Pkg() == nil || obj.Pkg() == e.pass.Pkg || standard(obj.Pkg().Path()) {
 		return nil // what the standard library does to its own locks concerns nobody else
 	}
 	s, ok := e.imported[obj]
@@ -278,19 +312,26 @@ func (e *engine) transparent(m *types.Func) bool {
 			break
 		}
 		sum := e.summary(fn)
-		if sum == nil || len(sum.Exits) != 1 {
-			see = false
-			break
+		see = see && sum != nil && len(sum.Exits) > 0
+		for i := 0; see && i < len(sum.Exits); i++ {
+			holds, frees := ofReceiver(sum.Exits[i].Holds), ofReceiver(sum.Exits[i].Frees)
+			if name == "Unlock" {
+				holds, frees = frees, holds
+			}
+			see = len(holds) == 1 && len(frees) == 0
 		}
-		x := sum.Exits[0]
-		nets := x.Holds
-		if name == "Unlock" {
-			nets = x.Frees
-		}
-		see = see && len(x.Holds)+len(x.Frees) == 1 && len(nets) == 1 && nets[0].Lock.Root.Kind == rootParam && nets[0].Lock.Root.Index == 0
 	}
 	e.looks[n] = see
 	return see
+}
+
+func ofReceiver(hs []Held) (out []Held) {
+	for _, h := range hs {
+		if h.Lock.Root.Kind == rootParam && h.Lock.Root.Index == 0 {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 func receiverType(c *ssa.CallCommon) types.Type {
@@ -398,19 +439,14 @@ func (e *engine) export(fact *packageFact) {
 			e.pass.ExportObjectFact(obj, out)
 		}
 	}
-	fact.Edges = append(fact.Edges, e.edges...)
 	for class := range e.writers {
 		fact.Writers = append(fact.Writers, class)
 	}
-	fact.trim(e.pass)
-	if !e.exempt() {
-		e.pass.ExportPackageFact(fact)
-	}
+	fact.trim()
+	e.pass.ExportPackageFact(fact)
 }
 
-// exempt reports whether the package is one of the standard library. Its own order of locks is of no use to
-// programs, which cannot hold its locks while it calls them.
-func (e *engine) exempt() bool { return standard(e.pass.Pkg.Path()) }
+func (e *engine) standard() bool { return standard(e.pass.Pkg.Path()) }
 
 func standard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")

@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -315,7 +316,14 @@ func (e *engine) usefulConds(fn *ssa.Function) map[cond]bool {
 						count[k]++
 					}
 					if f.chosen(k) {
-						count[k]++
+						count[k] += 2
+					}
+				}
+			}
+			if mc, ok := instr.(*ssa.MakeClosure); ok {
+				for _, b := range mc.Bindings { // flags that a function literal looks at
+					if a, ok := b.(*ssa.Alloc); ok && isBool(deref(a.Type())) {
+						count[cond{path: f.e.place(a).Path}] += 2
 					}
 				}
 			}
@@ -370,11 +378,8 @@ func (f *flow) condOf(v ssa.Value) (k cond, positive, ok bool) {
 			return k, !positive, ok
 		}
 	case *ssa.BinOp:
-		if v.Op != token.EQL && v.Op != token.NEQ {
-			return cond{value: v}, true, true
-		}
-		x, c := v.X, v.Y
-		if _, ok := x.(*ssa.Const); ok {
+		x, c, o := v.X, v.Y, v.Op
+		if _, ok := x.(*ssa.Const); ok && (o == token.EQL || o == token.NEQ) {
 			x, c = c, x
 		}
 		cst, ok := c.(*ssa.Const)
@@ -382,15 +387,34 @@ func (f *flow) condOf(v ssa.Value) (k cond, positive, ok bool) {
 			return cond{value: v}, true, true
 		}
 		if cst.IsNil() {
-			return f.nilCond(x), v.Op == token.EQL, true
+			return f.nilCond(x), o == token.EQL, true
 		}
 		if cst.Value != nil && cst.Value.Kind() == constant.Bool {
 			k, positive, ok = f.condOf(x)
-			return k, positive == (constant.BoolVal(cst.Value) == (v.Op == token.EQL)), ok
+			return k, positive == (constant.BoolVal(cst.Value) == (o == token.EQL)), ok
+		}
+		what := ""
+		if call, ok := x.(*ssa.Call); ok {
+			if b, ok := call.Call.Value.(*ssa.Builtin); ok && b.Name() == "len" {
+				x, what = call.Call.Args[0], "len "
+				if o == token.GTR && cst.Value != nil && constant.Sign(cst.Value) == 0 {
+					o = token.NEQ
+				}
+			}
 		}
 		k = f.variable(x)
-		k.equals = cst.String()
-		return k, v.Op == token.EQL, true
+		switch o {
+		case token.EQL, token.NEQ:
+			k.equals = what + cst.String()
+			return k, o == token.EQL, true
+		case token.LSS, token.GEQ:
+			k.equals = what + "<" + cst.String()
+			return k, o == token.LSS, true
+		case token.GTR, token.LEQ:
+			k.equals = what + ">" + cst.String()
+			return k, o == token.GTR, true
+		}
+		return cond{value: v}, true, true
 	}
 	return f.variable(v), true, true
 }
@@ -428,6 +452,9 @@ func (f *flow) variable(v ssa.Value) cond {
 
 // chosen reports whether a condition is about what a caller, or the enclosing function, has decided.
 func (f *flow) chosen(k cond) bool {
+	if a, ok := k.path.Root.value.(*ssa.Alloc); ok && k.value == nil && k.path.Steps == "" && (k.equals == "" || k.equals == "nil") {
+		return a.Parent() != f.fn && encloses(origin(a.Parent()), f.fn)
+	}
 	if k.value == nil || k.equals != "" && k.equals != "nil" {
 		return false
 	}
@@ -438,6 +465,19 @@ func (f *flow) chosen(k cond) bool {
 	return param && k.value.Parent() == f.fn || k.value.Parent() != f.fn && k.value.Parent() != nil
 }
 
+func (f *flow) newGuard(k cond, is bool) Guard {
+	g := Guard{Param: -1, Equals: k.equals, Is: is, value: k.value}
+	if k.value == nil {
+		g.value = k.path.Root.value
+	}
+	for i, p := range f.fn.Params {
+		if p == k.value {
+			g.Param = i
+		}
+	}
+	return g
+}
+
 // guards are the conditions of a state that callers can decide.
 func (f *flow) guards(s *state) []Guard {
 	var out []Guard
@@ -445,13 +485,7 @@ func (f *flow) guards(s *state) []Guard {
 		if !f.chosen(k) {
 			continue
 		}
-		g := Guard{Param: -1, Equals: k.equals, Is: v, value: k.value}
-		for i, p := range f.fn.Params {
-			if p == k.value {
-				g.Param = i
-			}
-		}
-		out = append(out, g)
+		out = append(out, f.newGuard(k, v))
 	}
 	sort.Slice(out, func(i, j int) bool { return guardKey(out[i:i+1]) < guardKey(out[j:j+1]) })
 	return out
@@ -709,25 +743,19 @@ func (f *flow) returnsPlace(r *ssa.Return) {
 		if old.Alias == nil || ret.Alias == nil || *old.Alias != *ret.Alias {
 			old.Alias = nil
 		}
-		if len(old.Fields) != len(ret.Fields) {
+		if !slices.Equal(old.Fields, ret.Fields) {
 			old.Fields = nil
-		}
-		for k, p := range ret.Fields {
-			if old.Fields[k] != p {
-				old.Fields = nil
-			}
 		}
 		f.ret[i] = old
 	}
 }
 
 // freshFields are the fields of a new object that lead to what the caller gave.
-func (e *engine) freshFields(a *ssa.Alloc) map[string]Path {
+func (e *engine) freshFields(a *ssa.Alloc) (out []Field) {
 	st, ok := deref(a.Type()).Underlying().(*types.Struct)
 	if !ok {
 		return nil
 	}
-	var out map[string]Path
 	for i := range st.NumFields() {
 		name := st.Field(i).Name()
 		val := e.freshStore(a, name)
@@ -735,10 +763,7 @@ func (e *engine) freshFields(a *ssa.Alloc) map[string]Path {
 			continue
 		}
 		if p := e.place(val); p.Root.Kind == rootParam && p.Root.fn == origin(a.Parent()) || p.Root.Kind == rootGlobal {
-			if out == nil {
-				out = map[string]Path{}
-			}
-			out[name] = p.Path
+			out = append(out, Field{name, p.Path})
 		}
 	}
 	return out

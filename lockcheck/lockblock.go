@@ -41,7 +41,7 @@ Good:
 	mu.Lock()
 	v := next
 	mu.Unlock()
-	results <- v`, func(r *reporter, res *result) {
+	results <- v`, func(r *reporter, res *flowResult) {
 	for _, ev := range res.events {
 		if ev.kind != blockHeld || ev.block.Bounded && (ev.hold.bridge || ev.block.What != "time.Sleep") {
 			continue

@@ -36,7 +36,7 @@ Good:
 Where the object cannot be told for certain, as behind a pointer back to its owner or a call through a
 variable, the finding is a warning.`, lockdouble)
 
-func lockdouble(r *reporter, res *result) {
+func lockdouble(r *reporter, res *flowResult) {
 	for _, ev := range res.events {
 		if ev.kind != again && ev.kind != maybeAgain || classify(ev) != doubleLock {
 			continue

@@ -28,17 +28,21 @@ Good:
 		return errClosed
 	}
 	n++
-	return nil`, func(r *reporter, res *result) {
+	return nil`, func(r *reporter, res *flowResult) {
 	direct := map[string]bool{} // leaks whose lock is taken in the function itself
+	retaken := map[ssa.Instruction]bool{}
 	for _, ev := range res.events {
 		if ev.kind == leak && isOperation(ev.hold.by) {
 			direct[ev.hold.at] = true
+		}
+		if ev.kind == again && ev.hold.by == ev.at {
+			retaken[ev.at] = true
 		}
 	}
 	for _, ev := range res.events {
 		switch ev.kind {
 		case leak:
-			if ev.hold.ctx || !res.forgets(ev) || !isOperation(ev.hold.by) && direct[ev.hold.at] {
+			if ev.hold.ctx || retaken[ev.hold.by] || !res.forgets(ev) || !isOperation(ev.hold.by) && direct[ev.hold.at] {
 				continue
 			}
 			r.report(Error, ev.pos, nil, "%s, %s, is still held at this return, and other ways through %s give it back. Unlock it before the return, or defer the unlock",
@@ -51,6 +55,9 @@ Good:
 		case deferLock:
 			r.report(Error, ev.pos, nil, "defer takes %s again when the function returns, and it is held since %s; Unlock was meant", ev.lock, ev.hold.at)
 		case panicHeld:
+			if !isOperation(ev.hold.by) {
+				continue
+			}
 			r.report(Info, ev.pos, nil, "%s, %s, is held when this panics and no unlock is deferred: after a recover it stays held for ever", ev.hold.lock, taken(ev.hold))
 		}
 	}

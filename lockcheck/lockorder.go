@@ -5,8 +5,6 @@ import (
 	"go/token"
 	"sort"
 	"strings"
-
-	"golang.org/x/tools/go/analysis"
 )
 
 // An Edge says that a lock of class To was taken while one of class From was held.
@@ -46,7 +44,7 @@ const maxEdges = 4000
 
 // trim keeps the facts small: each edge once, and none that ends in the standard library, where no cycle
 // goes through.
-func (f *packageFact) trim(pass *analysis.Pass) {
+func (f *packageFact) trim() {
 	seen := map[string]bool{}
 	var kept []Edge
 	for _, e := range f.Edges {
@@ -111,12 +109,12 @@ Good: one order everywhere, or the first lock given back before the second is ta
 
 	func (b *Bank) Close(a *Account) { a.mu.Lock(); b.mu.Lock(); … }`, lockorder)
 
-func lockorder(r *reporter, res *result) {
-	// e.edges are this package's; res.edges are all of them. Of edges that look the same to other packages,
+func lockorder(r *reporter, res *flowResult) {
+	// res.edges are this package's; res.all are all of them. Of edges that look the same to other packages,
 	// keep this package's, which have positions.
 	graph := map[string][]Edge{}
 	seen := map[string]bool{}
-	for _, e := range append(append([]Edge(nil), res.engine.edges...), res.edges...) {
+	for _, e := range append(append([]Edge(nil), res.edges...), res.all...) {
 		if !seen[e.key()] {
 			seen[e.key()] = true
 			graph[e.From] = append(graph[e.From], e)
@@ -303,7 +301,7 @@ func closes(cycle []Edge, writers map[string]bool) bool {
 }
 
 // seenBelow reports whether an import has all of the cycle, and so has reported it.
-func (res *result) seenBelow(cycle []Edge) bool {
+func (res *flowResult) seenBelow(cycle []Edge) bool {
 	for _, imp := range res.pass.Pkg.Imports() {
 		var fact packageFact
 		if !res.pass.ImportPackageFact(imp, &fact) {

@@ -20,7 +20,7 @@ the hold:
 
 	err := s.mu.WithRLock(ctx, func(ctx context.Context) error {
 		return s.status(ctx) // its WithRLock joins the read lock that ctx carries
-	})`, func(r *reporter, res *result) {
+	})`, func(r *reporter, res *flowResult) {
 	for _, ev := range res.events {
 		if ev.kind != again && ev.kind != maybeAgain || classify(ev) != recursiveRead || deferredLock(ev) {
 			continue

@@ -19,7 +19,7 @@ Good:
 
 	c.mu.Lock()
 	log.Printf("dropping %v", c.stringLocked())
-	c.mu.Unlock()`, func(r *reporter, res *result) {
+	c.mu.Unlock()`, func(r *reporter, res *flowResult) {
 	for _, ev := range res.events {
 		if ev.kind != again && ev.kind != maybeAgain || classify(ev) != printedLock {
 			continue

@@ -26,7 +26,7 @@ Good, with drawbridge's RWMutex:
 		}
 		m[k] = build(k)
 		return nil
-	})`, func(r *reporter, res *result) {
+	})`, func(r *reporter, res *flowResult) {
 	for _, ev := range res.events {
 		if classify(ev) != upgradeLock || deferredLock(ev) {
 			continue

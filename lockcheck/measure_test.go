@@ -23,7 +23,13 @@ func TestMeasure(t *testing.T) {
 	}
 	f, _ := os.Create("/work/scratch-lockcheck/cpu.prof")
 	pprof.StartCPUProfile(f)
-	time.AfterFunc(40*time.Second, func() { pprof.StopCPUProfile(); f.Close(); if os.Getenv("STOP") != "" { os.Exit(1) } })
+	time.AfterFunc(40*time.Second, func() {
+		pprof.StopCPUProfile()
+		f.Close()
+		if os.Getenv("STOP") != "" {
+			os.Exit(1)
+		}
+	})
 	start := time.Now()
 	graph, err := checker.Analyze(Analyzers, pkgs, nil)
 	if err != nil {

@@ -267,6 +267,16 @@ func (e *engine) field(p place, x ssa.Value, t types.Type, i int) place {
 			return *val
 		}
 	}
+	return e.unalias(e.named(p, t, i))
+}
+
+// named extends p, whose type is t, by its field i, and leaves aliases alone.
+func (e *engine) named(p place, t types.Type, i int) place {
+	st, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return p
+	}
+	name := st.Field(i).Name()
 	q := extend(p, "."+name)
 	switch {
 	case isNamed(t, "sync", "Cond") && name == "L":
@@ -278,7 +288,7 @@ func (e *engine) field(p place, x ssa.Value, t types.Type, i int) place {
 	default:
 		q.class = ""
 	}
-	return e.unalias(q)
+	return q
 }
 
 func extend(p place, step string) place {
@@ -330,9 +340,11 @@ func (e *engine) fresh(v ssa.Value, field string) *place {
 		return &p
 	case *ssa.Call:
 		if sum, args, fn := e.staticSummary(v.Common()); sum != nil && len(sum.Returns) > 0 {
-			if path, ok := sum.Returns[0].Fields[field]; ok {
-				p := e.translate(place{Path: path}, fn, args, v.Parent(), nil)
-				if p.Root.Kind != rootUnknown {
+			for _, f := range sum.Returns[0].Fields {
+				if f.Name != field {
+					continue
+				}
+				if p := e.translate(place{Path: f.Path}, fn, args, v.Parent(), nil); p.Root.Kind != rootUnknown {
 					return &p
 				}
 			}
@@ -525,11 +537,12 @@ func (e *engine) findAliases() {
 				if !ok {
 					continue
 				}
+				from := e.named(e.place(fa.X), deref(fa.X.Type()), fa.Field)
 				if c, ok := s.Val.(*ssa.Call); ok && fullName(called(&c.Call)) == "sync.NewCond" {
-					add(e.place(fa), true, e.place(c.Call.Args[0]))
+					add(from, true, e.place(c.Call.Args[0]))
 				} else if t := s.Val.Type(); isReference(t) && isLock(t) {
 					if _, param := s.Val.(*ssa.Parameter); !param {
-						add(e.place(fa), false, e.place(s.Val))
+						add(from, false, e.place(s.Val))
 					}
 				}
 			}

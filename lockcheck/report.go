@@ -32,7 +32,7 @@ func (l *levelFlag) Set(s string) error {
 }
 
 // newAnalyzer makes an analyzer that looks at the events of lockflow.
-func newAnalyzer(name, doc string, run func(*reporter, *result)) *analysis.Analyzer {
+func newAnalyzer(name, doc string, run func(*reporter, *flowResult)) *analysis.Analyzer {
 	level := levelFlag(Info)
 	a := &analysis.Analyzer{
 		Name:     name,
@@ -44,7 +44,11 @@ func newAnalyzer(name, doc string, run func(*reporter, *result)) *analysis.Analy
 	a.Run = func(pass *analysis.Pass) (any, error) {
 		r := &reporter{pass: pass, name: name, level: string(level), seen: map[string]bool{}}
 		r.readIgnores()
-		run(r, pass.ResultOf[lockflow].(*result))
+		flow, err := pass.ResultOf[lockflow].(*result).get()
+		if err != nil {
+			return nil, err
+		}
+		run(r, flow)
 		return nil, nil
 	}
 	return a

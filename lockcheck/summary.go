@@ -108,7 +108,13 @@ type ParamCall struct {
 type Return struct {
 	Alias  *Path
 	Class  string
-	Fields map[string]Path
+	Fields []Field
+}
+
+// A Field of a new object, and what leads to its value.
+type Field struct {
+	Name string
+	Path Path
 }
 
 func (s *Summary) empty() bool {
@@ -160,12 +166,9 @@ func (s *Summary) portable() *Summary {
 				q.Alias, q.Class = &p, r.Class
 			}
 		}
-		for f, p := range r.Fields {
-			if p = p.portable(); p.Root.Kind != rootUnknown {
-				if q.Fields == nil {
-					q.Fields = map[string]Path{}
-				}
-				q.Fields[f] = p
+		for _, f := range r.Fields {
+			if f.Path = f.Path.portable(); f.Path.Root.Kind != rootUnknown {
+				q.Fields = append(q.Fields, f)
 			}
 		}
 		out.Returns = append(out.Returns, q)

@@ -14,7 +14,7 @@ Bad:
 Good:
 
 	mu.RLock()
-	defer mu.RUnlock()`, func(r *reporter, res *result) {
+	defer mu.RUnlock()`, func(r *reporter, res *flowResult) {
 	for _, ev := range res.events {
 		switch ev.kind {
 		case mismatch:
