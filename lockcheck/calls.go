@@ -249,15 +249,18 @@ func (f *flow) acquired(s *state, a Acquire, lock place, instr ssa.Instruction) 
 			if h.scoped && a.Ctx {
 				continue // the hold is carried in the context; the call joins it or says so
 			}
+			if h.handed {
+				continue // another goroutine gives it back
+			}
 			kind := again
-			if h.handed || a.Dynamic {
+			if a.Dynamic {
 				kind = maybeAgain
 			}
 			f.emit(event{kind: kind, at: instr, hold: h, lock: lock, acquire: a})
 			stuck = stuck || kind == again && (h.mode == Write || a.Mode == Write)
 		case h.lock.class == "" || a.Class == "":
 		case h.lock.class == a.Class:
-			if a.Dynamic || returns(h.lock.Path, lock.Path) {
+			if a.Dynamic || a.Method || returns(h.lock.Path, lock.Path) {
 				f.emit(event{kind: maybeAgain, at: instr, hold: h, lock: lock, acquire: a})
 			}
 		case f.report:
@@ -267,6 +270,9 @@ func (f *flow) acquired(s *state, a Acquire, lock place, instr ssa.Instruction) 
 				if j != i && !g.stale && g.lock.class != "" && g.lock.class != a.Class && g.lock.class != h.lock.class && !frees(a.After, g) {
 					edge.Gates = append(edge.Gates, g.lock.class)
 				}
+			}
+			if madeIn(f.fn, h.lock) && madeIn(f.fn, lock) {
+				edge.own = f.fn
 			}
 			f.e.edge(edge)
 		}
@@ -336,11 +342,20 @@ func (f *flow) guard(s *state, t target, g Guard) (k cond, is, known, val bool) 
 		return k, is, known, val
 	}
 	known, val = f.truth(s, v)
+	if _, ok := v.(*ssa.BinOp); ok {
+		return cond{value: v}, g.Is, known, val // computed once, whatever becomes of its parts
+	}
 	k, positive, ok := f.condOf(v)
 	if !ok {
 		return cond{}, false, known, val
 	}
 	return k, positive == g.Is, known, val
+}
+
+// madeIn reports whether a lock is in a variable of this very function.
+func madeIn(fn *ssa.Function, p place) bool {
+	a, ok := p.Root.value.(*ssa.Alloc)
+	return ok && a.Parent() == fn && strings.Count(p.Steps, ".") <= 1
 }
 
 // frees reports whether one of the locks is the one that h holds.
@@ -482,7 +497,12 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 			a.Lock = p.Path
 			a.After = trHeld(a.After)
 			a.Trace = append([]Frame{here}, a.Trace...)
-			a.Dynamic = a.Dynamic || t.dynamic
+			if c.Common().IsInvoke() {
+				// On the very object that holds the lock the method is certain; on another of its kind, a guess.
+				a.Method = a.Method || t.dynamic
+			} else {
+				a.Dynamic = a.Dynamic || t.dynamic
+			}
 			if t.printed != "" {
 				a.Printed = t.printed
 			}

@@ -163,12 +163,44 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 			delete(e.busy, fn)
 		}
 	}
+	e.events = likeliest(e.events, pass.Pkg.Path())
 	fact.Edges = append(fact.Edges, e.edges...)
 	r.engine, r.all = e, fact.Edges
 	if !e.standard() {
 		e.export(fact)
 	}
 	return nil
+}
+
+// likeliest keeps, of the events that may be no mistake, one for each function and lock: the one with the
+// shortest way to the second lock. Other packages' own locks are left to them.
+func likeliest(events []event, pkg string) []event {
+	type key struct {
+		fn   *ssa.Function
+		held string
+		lock string
+		kind second
+	}
+	best := map[key]int{}
+	for i, ev := range events {
+		if ev.kind != maybeAgain {
+			continue
+		}
+		k := key{ev.fn, ev.hold.at, ev.acquire.Class, classify(ev)}
+		if j, ok := best[k]; !ok || len(ev.acquire.Trace) < len(events[j].acquire.Trace) {
+			best[k] = i
+		}
+	}
+	var out []event
+	for i, ev := range events {
+		if ev.kind == maybeAgain {
+			if best[key{ev.fn, ev.hold.at, ev.acquire.Class, classify(ev)}] != i || !strings.HasPrefix(ev.acquire.Class, pkg+".") {
+				continue
+			}
+		}
+		out = append(out, ev)
+	}
+	return out
 }
 
 // index finds function literals and the functions of this package that dynamic calls may reach.
@@ -209,7 +241,11 @@ func (e *engine) findCallees() {
 			e.callees = map[ssa.CallInstruction][]*ssa.Function{}
 		}
 	}()
-	graph := vta.CallGraph(ssautil.AllFunctions(e.pkg.Prog), nil)
+	funcs := ssautil.AllFunctions(e.pkg.Prog) // with wrappers, and without methods that nothing calls
+	for _, fn := range e.funcs {
+		funcs[fn] = true
+	}
+	graph := vta.CallGraph(funcs, nil)
 	for fn, node := range graph.Nodes {
 		if fn == nil {
 			continue

@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"sort"
 	"strings"
+
+	"golang.org/x/tools/go/ssa"
 )
 
 // An Edge says that a lock of class To was taken while one of class From was held.
@@ -16,11 +18,12 @@ type Edge struct {
 	Bounded     bool     // To was asked for with a context, so the wait ends
 	Trace       []Frame
 	Pkg         string
-	pos         token.Pos // in this package only
+	pos         token.Pos     // in this package only
+	own         *ssa.Function // the function whose local variables both locks are
 }
 
 func (e Edge) key() string {
-	return fmt.Sprint(e.From, e.To, e.Held, e.Taken, e.Bounded, e.Gates)
+	return fmt.Sprint(e.From, e.To, e.Held, e.Taken, e.Bounded, e.Gates, e.own != nil)
 }
 
 // A packageFact carries the order in which a package and everything it imports take locks.
@@ -296,8 +299,12 @@ func closes(cycle []Edge, writers map[string]bool) bool {
 			return false
 		}
 	}
-	// Both orders in one function are one goroutine's, unless that function runs twice at once: keep those.
-	return true
+	for _, e := range cycle {
+		if e.own == nil || e.own != cycle[0].own {
+			return true
+		}
+	}
+	return false // the locks are made where they are taken, so one goroutine takes them in both orders
 }
 
 // seenBelow reports whether an import has all of the cycle, and so has reported it.

@@ -50,7 +50,8 @@ type Acquire struct {
 	Guards  []Guard // what must hold of the arguments for it to come to that
 	After   []Held  // locks that it gives back before, although it did not take them
 	Trace   []Frame // from the function down to the place
-	Dynamic bool    // some call on the way may go elsewhere
+	Dynamic bool    // some call on the way, through a variable, may go elsewhere
+	Method  bool    // some call on the way is one of an interface's method
 	Printed string  // the call that formats the value, when a String method does it
 }
 
@@ -188,7 +189,7 @@ func portableHolds(hs []Held) []Held {
 
 // add keeps one acquire of each kind, the one with the shortest way to it.
 func (s *Summary) add(a Acquire) {
-	k := acquireKey{a.Lock, a.Class, a.Mode, a.Try, a.Ctx, a.Dynamic, a.Printed != "", len(a.After), guardKey(a.Guards)}
+	k := acquireKey{a.Lock, a.Class, a.Mode, a.Try, a.Ctx, a.Dynamic, a.Method, a.Printed != "", len(a.After), guardKey(a.Guards)}
 	for _, h := range a.After {
 		k.after += h.Class + h.Lock.Steps + ";"
 	}
@@ -208,12 +209,12 @@ func (s *Summary) add(a Acquire) {
 }
 
 type acquireKey struct {
-	lock                       Path
-	class                      string
-	mode                       Mode
-	try, ctx, dynamic, printed bool
-	afters                     int
-	after                      string
+	lock                               Path
+	class                              string
+	mode                               Mode
+	try, ctx, dynamic, method, printed bool
+	afters                             int
+	after                              string
 }
 
 func (s *Summary) addBlock(b Block) {
