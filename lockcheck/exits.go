@@ -1,6 +1,7 @@
 package lockcheck
 
 import (
+	"go/types"
 	"regexp"
 	"sort"
 
@@ -18,10 +19,11 @@ func (f *flow) finish() {
 		pair(x.state)
 	}
 	forgotten := f.leaks()
+	handed := returnsFunc(f.fn)
 	for _, x := range f.exits {
 		out := Exit{Results: x.results, Guards: x.guards}
 		for _, h := range x.held {
-			if !h.stale && !h.handed && !h.scoped && !forgotten[leakKey{h.lock.Path, h.by}] {
+			if !h.stale && !h.handed && !h.scoped && !handed && !forgotten[leakKey{h.lock.Path, h.by}] {
 				out.Holds = append(out.Holds, h.held())
 			}
 		}
@@ -96,6 +98,17 @@ func simplify(xs []Exit) []Exit {
 		Holds: common(func(x Exit) []Held { return x.Holds }),
 		Frees: common(func(x Exit) []Held { return x.Frees }),
 	}}
+}
+
+// returnsFunc reports whether a function returns a function, which may well be the one that unlocks.
+func returnsFunc(fn *ssa.Function) bool {
+	results := fn.Signature.Results()
+	for i := range results.Len() {
+		if _, ok := results.At(i).Type().Underlying().(*types.Signature); ok {
+			return true
+		}
+	}
+	return false
 }
 
 type leakKey struct {

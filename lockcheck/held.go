@@ -320,6 +320,15 @@ func (e *engine) usefulConds(fn *ssa.Function) map[cond]bool {
 					}
 				}
 			}
+			if c, ok := instr.(ssa.CallInstruction); ok {
+				for _, arg := range c.Common().Args { // what is passed on may choose what the callee locks
+					if isBool(arg.Type()) {
+						if k, _, ok := f.condOf(arg); ok {
+							count[k]++
+						}
+					}
+				}
+			}
 			if mc, ok := instr.(*ssa.MakeClosure); ok {
 				for _, b := range mc.Bindings { // flags that a function literal looks at
 					if a, ok := b.(*ssa.Alloc); ok && isBool(deref(a.Type())) {

@@ -45,7 +45,11 @@ Good:
 			if ev.hold.ctx || retaken[ev.hold.by] || !res.forgets(ev) || !isOperation(ev.hold.by) && direct[ev.hold.at] {
 				continue
 			}
-			r.report(Error, ev.pos, nil, "%s, %s, is still held at this return, and other ways through %s give it back. Unlock it before the return, or defer the unlock",
+			level := Error
+			if res.orphans[ev.lock.class] {
+				level = Warning // another function gives it back, and may know when to
+			}
+			r.report(level, ev.pos, nil, "%s, %s, is still held at this return, and other ways through %s give it back. Unlock it before the return, or defer the unlock",
 				ev.hold.lock, taken(ev.hold), funcName(ev.fn))
 		case again:
 			if ev.hold.by == ev.at && len(ev.acquire.Trace) == 1 {
