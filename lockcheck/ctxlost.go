@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/astutil"
+
+	"github.com/drawbridge-go/drawbridge/lockcheck/internal/ctxedit"
 )
 
 // Ctxlost finds contexts that are replaced by an empty one when a lock is asked for.
@@ -47,10 +49,10 @@ Good:
 				return true
 			}
 			path, _ := astutil.PathEnclosingInterval(file, call.Pos(), call.End())
-			if deferredCode(path) {
+			if ctxedit.Deferred(path) {
 				return true
 			}
-			ctx := contextAt(r.pass, path, call.Pos())
+			ctx := ctxedit.At(r.pass.Pkg, path, call.Pos())
 			if ctx == "" {
 				return true
 			}
