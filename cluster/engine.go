@@ -38,7 +38,7 @@ type Engine interface {
 	// Entries lists the holds of name and the waiting entries behind them, in the order of the queue.
 	Entries(ctx context.Context, name string) ([]Entry, error)
 
-	// Names yields, in order and without repetition, the names that begin with prefix and have an entry now.
+	// Names yields the names that begin with prefix and have an entry now, each once, in any order.
 	Names(ctx context.Context, prefix string) iter.Seq2[string, error]
 
 	// Remove ends the hold of name that has this token and nothing else: not another hold of the same process,

@@ -126,13 +126,19 @@ func (l *Locker) attempt(ctx context.Context, q *queue, a *attempt, try bool) {
 		l.mu.Unlock()
 		return
 	}
+	// Either the engine refused, or the call gave up; if the grant came at the same moment, it goes back. Until
+	// the engine has confirmed that nothing is left, the next call of a shared name would wait behind a ghost. A
+	// refused try has left nothing, and the next call may be another try.
+	ghost := !errors.Is(err, ErrBusy)
+	if !ghost {
+		q.asking--
+		l.dispatch(q)
+	}
 	if w != nil {
 		w.decide(result{err: err})
 	}
 	l.mu.Unlock()
-	// Either the engine refused, or the call gave up; if the grant came at the same moment, it goes back. Until
-	// the engine has confirmed that nothing is left, the next call of a shared name would wait behind a ghost.
-	l.settle(q, a.claim, true)
+	l.settle(q, a.claim, ghost)
 }
 
 // enter gives a grant to the call that it was asked for and, on a shared engine, to the readers right behind it.
@@ -200,11 +206,11 @@ func (l *Locker) leave(q *queue, w *waiter) (last error, left bool) {
 
 // settle releases a claim for good and then lets the next ones have what was its own. It asks again until the engine
 // confirms; Claim.Release sees to it that this ends, at the latest with the lease.
-func (l *Locker) settle(q *queue, claim Claim, asked bool) error {
+func (l *Locker) settle(q *queue, claim Claim, asking bool) error {
 	err := l.persist(claim)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if asked {
+	if asking {
 		q.asking--
 	}
 	q.claims--

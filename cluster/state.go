@@ -26,7 +26,7 @@ func NewState(name string, entries []Entry) State {
 	return s
 }
 
-// Names yields, in order, the names that begin with prefix and are held or waited for now.
+// Names yields the names that begin with prefix and are held or waited for now, each once, in any order.
 func (l *Locker) Names(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return l.engine.Names(ctx, prefix)
 }

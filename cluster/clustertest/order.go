@@ -2,6 +2,7 @@ package clustertest
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -225,6 +226,7 @@ func namesListed(s *suite) {
 			}
 			names = append(names, name)
 		}
+		slices.Sort(names)
 		return names
 	}
 	want := fmt.Sprint([]string{prefix + "/0", prefix + "/1", prefix + "/2"})

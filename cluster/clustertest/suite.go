@@ -184,14 +184,14 @@ func take(ctx context.Context, l *cluster.Locker, name string, mode cluster.Mode
 // start begins a call and returns when it is granted or stands in the queue.
 func (s *suite) start(m machine, name string, mode cluster.Mode) *call {
 	s.Helper()
-	before := s.present(m, name)
+	before := s.waiting(m, name)
 	ctx, cancel := context.WithCancel(s.ctx())
 	c := &call{done: make(chan struct{}), cancel: cancel}
 	go func() {
 		defer close(c.done)
 		c.hold, c.err = take(ctx, m.Locker, name, mode)
 	}()
-	s.until("the call has its place", func() bool { return c.finished() || s.present(m, name) > before })
+	s.until("the call has its place", func() bool { return c.finished() || s.waiting(m, name) > before })
 	return c
 }
 
@@ -203,6 +203,16 @@ func (s *suite) present(m machine, name string) int {
 		s.Fatal(err)
 	}
 	return len(st.Holders) + len(st.Waiters) + st.Queued
+}
+
+// waiting counts those of them that wait.
+func (s *suite) waiting(m machine, name string) int {
+	s.Helper()
+	st, err := m.State(s.ctx(), name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return len(st.Waiters) + st.Queued
 }
 
 // granted waits for the call's lock.
