@@ -1,0 +1,176 @@
+package drawbridge
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Mode is the way in which a lock is held or waited for.
+type Mode uint8
+
+const (
+	// Read is shared with other readers and with one upgradable reader.
+	Read Mode = iota + 1
+
+	// Upgradable is shared with readers, excludes other upgradable readers
+	// and can become Write without letting another writer in between.
+	Upgradable
+
+	// Write is held alone.
+	Write
+)
+
+// String returns what the mode is for, as a verb: "read", "read upgradably",
+// "write".
+func (m Mode) String() string {
+	switch m {
+	case Read:
+		return "read"
+	case Upgradable:
+		return "read upgradably"
+	case Write:
+		return "write"
+	}
+	return "unknown mode"
+}
+
+// EventKind says what happened in an [Event].
+type EventKind uint8
+
+const (
+	// Waiting: a call is about to wait. It is followed by one Granted,
+	// Upgraded or GaveUp of the same call, except that a lock that came
+	// free in that moment is granted without a wait.
+	Waiting EventKind = iota + 1
+
+	// Granted: a call got the lock, after a wait or at once.
+	Granted
+
+	// GaveUp: a call ends without the lock after it was Waiting.
+	GaveUp
+
+	// Released: a hold ended.
+	Released
+
+	// Upgraded: an upgradable hold became a write hold and keeps its Hold.
+	Upgraded
+
+	// Downgraded: a write hold became one of Mode, Read or Upgradable. An
+	// upgradable hold keeps its Hold; a read hold is a plain one from then
+	// on, and its release carries none.
+	Downgraded
+)
+
+// String returns the name of the kind in lower case.
+func (k EventKind) String() string {
+	switch k {
+	case Waiting:
+		return "waiting"
+	case Granted:
+		return "granted"
+	case GaveUp:
+		return "gave up"
+	case Released:
+		return "released"
+	case Upgraded:
+		return "upgraded"
+	case Downgraded:
+		return "downgraded"
+	}
+	return "unknown event"
+}
+
+// Event is one thing that happened to an observed lock.
+type Event struct {
+	// Lock is the lock as its user knows it: a *[RWMutex], *[Mutex],
+	// *[Guarded] or *[Keyed]. Key is the key for a [Keyed], else nil.
+	Lock any
+	Key  any
+
+	Kind EventKind
+	Mode Mode
+
+	// Seq numbers the state changes of the lock. It is taken together with
+	// the change, so it orders the events of one lock even where they are
+	// delivered out of order. Waiting and GaveUp carry the number that was
+	// current when they happened.
+	Seq uint64
+
+	// Hold names the hold, unlike any other of the process, where it has
+	// an identity: write and upgradable holds and scoped reads. It is 0
+	// for plain reads, whose RUnlock names no reader, for holds older than
+	// the observation, and for a Waiting that is not an upgrade.
+	Hold uint64
+
+	Waited time.Duration // Granted, Upgraded, GaveUp: how long the call waited
+	Held   time.Duration // Released, Downgraded: how long, 0 where Hold is 0
+	Err    error         // GaveUp: what the call returns
+}
+
+// Observer receives the events of the locks it observes. Observe runs on the
+// goroutine that made the call, with the call's context (Background for the
+// plain methods), outside every internal mutex of the lock, so it may call
+// State but no acquiring method of that lock. If it panics, an acquiring call
+// gives the lock back and a release has completed before the panic goes on.
+type Observer interface {
+	Observe(context.Context, Event)
+}
+
+// ObserveAll observes every lock of the process, named or not, those that do
+// not exist yet included, until stop is called. Calls in flight may still
+// deliver an event while stop runs. Without observers a lock pays one load of
+// a word that is never written.
+func ObserveAll(o Observer) (stop func()) {
+	if o == nil {
+		panic("drawbridge: nil Observer")
+	}
+	return everywhere.add(o)
+}
+
+// everywhere has the observers of all locks. Its active word is what the fast
+// paths load.
+var everywhere observers
+
+// observers is a set that is read without a lock and changed rarely.
+type observers struct {
+	active atomic.Bool
+	list   atomic.Pointer[[]*Observer]
+	mu     sync.Mutex
+}
+
+func (s *observers) add(o Observer) (stop func()) {
+	entry := &o // its address tells two registrations of one observer apart
+	s.change(entry, with)
+	return sync.OnceFunc(func() { s.change(entry, without) })
+}
+
+func (s *observers) change(entry *Observer, f func([]*Observer, *Observer) []*Observer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := f(s.all(), entry)
+	s.list.Store(&l)
+	s.active.Store(len(l) > 0)
+}
+
+func (s *observers) all() []*Observer {
+	if l := s.list.Load(); l != nil {
+		return *l
+	}
+	return nil
+}
+
+// with and without return a changed copy: readers may be going through l.
+
+func with(l []*Observer, entry *Observer) []*Observer {
+	if slices.Contains(l, entry) {
+		return l
+	}
+	return append(slices.Clip(l), entry)
+}
+
+func without(l []*Observer, entry *Observer) []*Observer {
+	return slices.DeleteFunc(slices.Clone(l), func(e *Observer) bool { return e == entry })
+}

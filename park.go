@@ -1,0 +1,69 @@
+//go:build !explore
+
+package drawbridge
+
+import "sync"
+
+// parking is how a waiter sleeps. A wait that cannot give up sleeps on a
+// sync.Cond of its own; one that can sleeps on a channel, made for this wait
+// alone so that it belongs to the same synctest bubble as the sleeper.
+type parking struct {
+	cond     sync.Cond
+	handover handover
+	wakes    chan struct{} // nil for a wait on cond
+}
+
+// handover is the Locker of a waiter's cond. Cond.Wait joins the cond's list
+// and then calls Unlock, which leaves the lock's mu: no wake can fall between
+// the two, since whoever wants to send one must have mu. Woken, it calls Lock,
+// which does nothing, since a granted waiter has no use for mu.
+type handover struct{ mu *section }
+
+func (h *handover) Lock() {}
+
+//go:norace
+func (h *handover) Unlock() { h.mu.unlock() }
+
+// park sleeps until a wake comes or done is closed, and reports whether done
+// was. It is called with mu held and returns without it.
+//
+//go:norace
+func (w *waiter) park(mu *section, done <-chan struct{}) (expired bool) {
+	if w.wakes == nil {
+		w.handover.mu = mu
+		w.cond.Wait()
+		return false
+	}
+	mu.unlock()
+	select {
+	case <-w.wakes:
+		return false
+	case <-done:
+		return true
+	}
+}
+
+// prepare chooses how w will sleep.
+//
+//go:norace
+func (w *waiter) prepare(cancellable bool) {
+	if cancellable {
+		w.wakes = make(chan struct{}, 1)
+	}
+}
+
+// takeWake takes the wake that has been promised to w and not been taken.
+//
+//go:norace
+func (w *waiter) takeWake() { <-w.wakes }
+
+// wake delivers a promised wake.
+//
+//go:norace
+func (w *waiter) wake() {
+	if w.wakes == nil {
+		w.cond.Signal()
+	} else {
+		w.wakes <- struct{}{}
+	}
+}

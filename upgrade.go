@@ -1,0 +1,65 @@
+package drawbridge
+
+import "context"
+
+// ULock takes rw upgradably: shared with readers, but with no other upgradable
+// reader and no writer. It waits where RLock would, and for an upgradable
+// reader inside. While it waits for that one alone it keeps no reader out, and
+// an upgradable hold keeps none out until it is upgraded.
+//
+// Use it for "look, and perhaps change": [RWMutex.Upgrade] turns the hold into
+// a write hold with no other writer in between, so what was read still stands.
+func (rw *RWMutex) ULock() { rw.acquire(Upgradable) }
+
+// ULockContext is ULock for a call that can wait only as long as ctx, with the
+// errors of [RWMutex.LockContext].
+func (rw *RWMutex) ULockContext(ctx context.Context) error {
+	return rw.acquireContext(ctx, Upgradable)
+}
+
+// TryULock takes rw upgradably if ULock would not wait, and reports whether it
+// did.
+func (rw *RWMutex) TryULock() bool { return rw.try(Upgradable) }
+
+// UUnlock ends an upgradable hold. It is a fatal error if there is none, or if
+// it waits for its upgrade.
+func (rw *RWMutex) UUnlock() { rw.release(Upgradable, upgradableLeaves) }
+
+// Upgrade turns the caller's upgradable hold into a write hold. Under every
+// policy it closes the door to new readers, passes everybody in the queue and
+// waits for the readers inside. The write hold is ended by Unlock, or turned
+// back by [RWMutex.DowngradeToUpgradable]. It is a fatal error if there is no
+// upgradable hold.
+func (rw *RWMutex) Upgrade() {
+	k := rw.call(nil, Write)
+	if err := rw.core.upgrade(&k); err != nil {
+		panic(err) // as in acquire
+	}
+}
+
+// UpgradeContext is Upgrade for a call that can wait only as long as ctx. With
+// an error, those of [RWMutex.LockContext], the upgradable hold is kept and the
+// door is as if the call had not been made.
+func (rw *RWMutex) UpgradeContext(ctx context.Context) error {
+	mustContext(ctx)
+	k := rw.call(ctx, Write)
+	return rw.core.upgradeContext(&k)
+}
+
+// upgradeContext is upgrade for a context that has not been looked at.
+func (c *core) upgradeContext(k *call) error {
+	if k.ctx.Err() != nil {
+		return newWaitError(k, 0, c.picture())
+	}
+	return c.upgrade(k)
+}
+
+// Downgrade turns the caller's write hold into a read hold, with no gap in
+// which another writer could enter. The readers that may enter when a writer
+// leaves, by the policy, enter with it. It is a fatal error if there is no
+// write hold.
+func (rw *RWMutex) Downgrade() { rw.release(Read, writerReads) }
+
+// DowngradeToUpgradable turns the caller's write hold into an upgradable hold,
+// with no gap. It is a fatal error if there is no write hold.
+func (rw *RWMutex) DowngradeToUpgradable() { rw.release(Upgradable, writerUpgradable) }

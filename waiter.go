@@ -1,0 +1,160 @@
+package drawbridge
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// waiter is one call in the queue of a lock.
+//
+// Its plain fields are guarded by the lock's mu, except that the links of a
+// wakeList belong to the one who wakes it, and that the caller may read what a
+// grant wrote once it has seen granted.
+type waiter struct {
+	next, prev *waiter // in its list
+	nextWoken  *waiter // in a wakeList
+
+	mode    Mode
+	upgrade bool // the caller holds upgradably and wants to write
+
+	// granted is set by the one who changed the state for this waiter: from
+	// then on the waiter owns the lock. It is never unset while the waiter
+	// is in use.
+	granted atomic.Bool
+
+	// signalled: a wake is on its way and has not been taken yet. Nobody
+	// sends a second one meanwhile.
+	signalled bool
+
+	ticket uint64    // order of arrival, among all waiters of the lock
+	since  time.Time // when it came
+	seq    uint64    // of the grant, on an observed lock
+	hold   uint64    // likewise
+
+	parking
+}
+
+// waiters are used again: a wait allocates nothing.
+//
+// A waiter may travel between testing/synctest bubbles in this pool, so it
+// keeps nothing that belongs to one. A channel would: used outside the bubble
+// that made it, it ends the process. The list inside a sync.Cond does not.
+var waiters = sync.Pool{New: func() any {
+	w := new(waiter)
+	w.cond.L = &w.handover
+	return w
+}}
+
+//go:norace
+func newWaiter(m Mode) *waiter {
+	w := waiters.Get().(*waiter)
+	w.mode = m
+	w.since = now()
+	return w
+}
+
+// free gives w back. No wake may be on its way to it.
+//
+//go:norace
+func (w *waiter) free() {
+	w.next, w.prev, w.nextWoken = nil, nil, nil
+	w.upgrade, w.signalled = false, false
+	w.granted.Store(false)
+	w.seq, w.hold = 0, 0
+	w.wakes = nil
+	waiters.Put(w)
+}
+
+// wakeList collects the waiters that are to be woken once mu is left: ten
+// thousand readers that enter together must not meet the mutex of the one who
+// lets them in.
+type wakeList struct {
+	first, last *waiter
+	self        *waiter // the caller's own waiter, which is awake
+}
+
+// grant makes w the owner. The state has been changed for it in the same
+// critical section.
+//
+//go:norace
+func (l *wakeList) grant(w *waiter) {
+	w.granted.Store(true)
+	l.signal(w)
+}
+
+// signal promises a wake to w, unless one is on its way already.
+//
+//go:norace
+func (l *wakeList) signal(w *waiter) {
+	if w.signalled || w == l.self {
+		return
+	}
+	w.signalled = true
+	if l.last == nil {
+		l.first = w
+	} else {
+		l.last.nextWoken = w
+	}
+	l.last = w
+}
+
+// wake delivers the wakes, in order, without mu.
+//
+//go:norace
+func (l *wakeList) wake() {
+	for w := l.first; w != nil; {
+		// Once woken, a waiter may be gone and used again.
+		next := w.nextWoken
+		w.nextWoken = nil
+		w.wake()
+		w = next
+	}
+}
+
+// list is a doubly linked list of waiters in order of arrival. Its operations
+// take constant time.
+type list struct {
+	first, last *waiter
+	len         int
+}
+
+//go:norace
+func (l *list) pushBack(w *waiter) {
+	w.prev, w.next = l.last, nil
+	if l.last != nil {
+		l.last.next = w
+	} else {
+		l.first = w
+	}
+	l.last = w
+	l.len++
+}
+
+//go:norace
+func (l *list) pushFront(w *waiter) {
+	w.prev, w.next = nil, l.first
+	if l.first != nil {
+		l.first.prev = w
+	} else {
+		l.last = w
+	}
+	l.first = w
+	l.len++
+}
+
+//go:norace
+func (l *list) remove(w *waiter) {
+	if w.prev != nil {
+		w.prev.next = w.next
+	} else {
+		l.first = w.next
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	} else {
+		l.last = w.prev
+	}
+	w.next, w.prev = nil, nil
+	l.len--
+}

@@ -1,0 +1,286 @@
+package drawbridge
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// watch is what an observed lock keeps beside its state, in its queue. It stays
+// when the observers go, so that the numbers of the lock's events go on.
+type watch struct {
+	observers []*Observer // of this lock alone, replaced and never changed
+	seq       uint64
+
+	writer, upgradable holding // the holds inside that have an identity
+}
+
+// holding is the identity of a hold. It is zero for one that began before
+// anybody observed.
+type holding struct {
+	hold  uint64
+	since time.Time
+}
+
+var lastHold atomic.Uint64
+
+func newHolding() holding { return holding{lastHold.Add(1), now()} }
+
+func (h holding) held() time.Duration {
+	if h.hold == 0 {
+		return 0
+	}
+	return now().Sub(h.since)
+}
+
+// notice is what an event of a lock is made of, taken with mu and used without.
+type notice struct {
+	to   []*Observer
+	seq  uint64
+	hold uint64
+	held time.Duration
+}
+
+//go:norace
+func (w *watch) needed() bool { return w.seq != 0 || len(w.observers) != 0 }
+
+// observed reports whether anybody wants the events of this lock. The caller
+// has mu.
+//
+//go:norace
+func (c *core) observed() bool {
+	return c.q != nil && len(c.q.watch.observers) != 0 || everywhere.active.Load()
+}
+
+// current is a notice of no change.
+//
+//go:norace
+func (c *core) current() notice {
+	if c.q == nil {
+		return notice{}
+	}
+	return notice{to: c.q.watch.observers, seq: c.q.watch.seq}
+}
+
+// upgradableHold names the upgradable hold inside.
+//
+//go:norace
+func (q *queue) upgradableHold() uint64 {
+	if q == nil {
+		return 0
+	}
+	return q.watch.upgradable.hold
+}
+
+// noteEntered takes down that k has entered.
+//
+//go:norace
+func (c *core) noteEntered(k *call) notice {
+	if !c.observed() {
+		return notice{}
+	}
+	q := c.queueOf(k)
+	return notice{to: q.watch.observers, seq: q.watch.next(), hold: q.watch.entered(k.mode)}
+}
+
+// noteUpgraded takes down that the upgradable hold has become a write hold.
+//
+//go:norace
+func (c *core) noteUpgraded(k *call) notice {
+	if !c.observed() {
+		return notice{}
+	}
+	q := c.queueOf(k)
+	return notice{to: q.watch.observers, seq: q.watch.next(), hold: q.watch.upgraded()}
+}
+
+// noteGrant takes down the grant of w, in the step that grants it.
+//
+//go:norace
+func (q *queue) noteGrant(w *waiter) {
+	if len(q.watch.observers) == 0 && !everywhere.active.Load() {
+		return
+	}
+	w.seq = q.watch.next()
+	if w.upgrade {
+		w.hold = q.watch.upgraded()
+	} else {
+		w.hold = q.watch.entered(w.mode)
+	}
+}
+
+// noteGranted returns what was taken down of w, which waits no longer.
+//
+//go:norace
+func (c *core) noteGranted(w *waiter) notice {
+	raceDisable()
+	unseen := w.seq == 0 && c.state.load()&watched == 0 && !everywhere.active.Load()
+	raceEnable()
+	if unseen {
+		return notice{}
+	}
+	c.lock()
+	n := c.current()
+	c.unlock()
+	if w.granted.Load() {
+		n.seq, n.hold = w.seq, w.hold
+	}
+	return n
+}
+
+// noteLeft takes down that a hold has ended or changed.
+//
+//go:norace
+func (c *core) noteLeft(ch change) notice {
+	if c.q == nil {
+		return notice{}
+	}
+	w := &c.q.watch
+	var h holding
+	switch ch {
+	case writerLeaves, writerReads:
+		h, w.writer = w.writer, holding{}
+	case writerUpgradable:
+		h = w.writer
+		w.upgradable, w.writer = w.writer, holding{}
+	case upgradableLeaves:
+		h, w.upgradable = w.upgradable, holding{}
+	}
+	if !c.observed() {
+		return notice{}
+	}
+	return notice{to: w.observers, seq: w.next(), hold: h.hold, held: h.held()}
+}
+
+//go:norace
+func (w *watch) next() uint64 {
+	w.seq++
+	return w.seq
+}
+
+// entered names a new hold, if it is one that has a name.
+//
+//go:norace
+func (w *watch) entered(m Mode) uint64 {
+	switch m {
+	case Upgradable:
+		w.upgradable = newHolding()
+		return w.upgradable.hold
+	case Write:
+		w.writer = newHolding()
+		return w.writer.hold
+	}
+	return 0
+}
+
+//go:norace
+func (w *watch) upgraded() uint64 {
+	w.writer, w.upgradable = w.upgradable, holding{}
+	return w.writer.hold
+}
+
+// emitGranted tells that k has got the lock. If an observer panics, the lock
+// is given back: the caller will never learn that it has it.
+func (c *core) emitGranted(k *call, kind EventKind, n notice, waited time.Duration) {
+	if n.seq == 0 {
+		return
+	}
+	if k.mode == Read && k.scope != nil {
+		k.scope.holding = newHolding()
+		n.hold = k.scope.holding.hold
+	}
+	told := false
+	defer func() {
+		if told {
+			return
+		}
+		if kind == Upgraded {
+			c.giveBack(writerUpgradable)
+		} else {
+			c.giveBack(leaves(k.mode))
+		}
+	}()
+	c.emit(k, kind, n, waited, nil)
+	told = true
+}
+
+// emitLeft tells that a hold has ended or changed, which has happened.
+func (c *core) emitLeft(k *call, ch change, n notice) {
+	if n.seq == 0 {
+		return
+	}
+	kind := Released
+	switch ch {
+	case writerReads, writerUpgradable:
+		kind = Downgraded
+	case readerLeaves:
+		if k.scope != nil {
+			n.hold, n.held = k.scope.hold, k.scope.held()
+		}
+	}
+	e := k.event(kind, n)
+	e.Held = n.held
+	k.tell(n, e)
+}
+
+// emit tells the observers of a wait or a grant.
+func (c *core) emit(k *call, kind EventKind, n notice, waited time.Duration, err error) {
+	if len(n.to) == 0 && !everywhere.active.Load() {
+		return
+	}
+	e := k.event(kind, n)
+	e.Waited, e.Err = waited, err
+	k.tell(n, e)
+}
+
+func (k *call) event(kind EventKind, n notice) Event {
+	e := Event{Lock: k.lock, Kind: kind, Mode: k.mode, Seq: n.seq, Hold: n.hold}
+	if k.key != nil {
+		e.Key = k.key.boxed()
+	}
+	return e
+}
+
+func (k *call) tell(n notice, e Event) {
+	ctx := k.ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	for _, o := range n.to {
+		(*o).Observe(ctx, e)
+	}
+	for _, o := range everywhere.all() {
+		(*o).Observe(ctx, e)
+	}
+}
+
+// observe adds an observer to this lock alone. From the first one on, a bit in
+// the state sends every call to the slow path.
+func (c *core) observe(k *call, o Observer) (stop func()) {
+	if o == nil {
+		panic("drawbridge: nil Observer")
+	}
+	c.prepare(k)
+	entry := &o
+	c.setObservers(k, entry, with)
+	return sync.OnceFunc(func() { c.setObservers(k, entry, without) })
+}
+
+//go:norace
+func (c *core) setObservers(k *call, entry *Observer, change func([]*Observer, *Observer) []*Observer) {
+	c.lock()
+	defer c.unlock()
+	w := &c.queueOf(k).watch
+	w.observers = change(w.observers, entry)
+	for {
+		old := c.state.load()
+		next := old &^ watched
+		if len(w.observers) != 0 {
+			next |= watched
+		}
+		if c.state.cas(old, next) {
+			return
+		}
+	}
+}
