@@ -2,29 +2,20 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"log/slog"
 	"time"
+
+	"github.com/drawbridge-go/drawbridge"
 )
 
-// Mode says how a lock is asked for or held.
-type Mode uint8
+// Mode says how a lock is asked for or held: Read or Write. There are no upgradable readers across machines.
+type Mode = drawbridge.Mode
 
 const (
-	Read Mode = iota
-	Write
+	Read  = drawbridge.Read
+	Write = drawbridge.Write
 )
-
-func (m Mode) String() string {
-	switch m {
-	case Read:
-		return "read"
-	case Write:
-		return "write"
-	}
-	return fmt.Sprintf("Mode(%d)", uint8(m))
-}
 
 // An Engine keeps locks and values on a system that all machines reach. It does only what differs from system to
 // system; deadlines, queueing in the process, scopes, loss and cleaning up are done once, by [Locker], for all of

@@ -45,7 +45,7 @@ type WaitError struct {
 }
 
 func (e *WaitError) Error() string {
-	s := fmt.Sprintf("drawbridge: no %s lock on %q after %v: %v", e.Mode, e.Name, e.Waited.Round(time.Millisecond), e.Err)
+	s := fmt.Sprintf("drawbridge: no %v lock on %q after %v: %v", e.Mode, e.Name, e.Waited.Round(time.Millisecond), e.Err)
 	if e.Last != nil {
 		s += fmt.Sprintf(" (the engine said: %v)", e.Last)
 	}

@@ -1,6 +1,10 @@
 package cluster
 
-import "context"
+import (
+	"context"
+
+	"github.com/drawbridge-go/drawbridge"
+)
 
 // A context that was given a hold carries it, and those that its parents carry.
 type holdsKey struct{}
@@ -38,9 +42,9 @@ func (h *Hold) join(ctx context.Context, mode Mode) (joined *Hold, err error, ok
 	case h.ctx.Err() != nil:
 		return nil, nil, false // it ended meanwhile
 	case h.grant.mode == Write:
-		return nil, ErrReentrant, true
+		return nil, drawbridge.ErrReentrant, true
 	case mode == Write:
-		return nil, ErrUpgrade, true
+		return nil, drawbridge.ErrUpgrade, true
 	}
 	return l.admit(h.grant, ctx), nil, true
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/drawbridge-go/drawbridge"
 )
 
 // A Codec turns values into what is stored and back. A nil function means JSON.
@@ -57,10 +59,10 @@ type Snapshot[T any] struct {
 	current atomic.Pointer[version[T]] // nil before the first value
 
 	mu      sync.Mutex
-	seen    uint64        // the highest version looked at, which may be one that cannot be decoded
-	checked time.Time     // when the engine last confirmed that nothing is newer
-	broken  error         // why the engine cannot be followed now
-	bad     error         // why current is not the newest version seen
+	seen    uint64                    // the highest version looked at, which may be one that cannot be decoded
+	bad     error                     // why current is not the version seen
+	status  drawbridge.SnapshotStatus // of current, and of the connection
+	asOf    time.Time
 	changed chan struct{} // closed and made anew with each new version
 }
 
@@ -195,19 +197,27 @@ func (s *Snapshot[T]) Sync(ctx context.Context) error {
 	return nil
 }
 
-// Status says which version Load returns, how long ago the engine last confirmed that none is newer, and why it may
-// be an old one: the engine cannot be reached, the newest value cannot be decoded, or it was deleted.
-func (s *Snapshot[T]) Status() SnapshotStatus {
+// Status says which version Load returns and since when this process has it. Err says why it may be an old one: the
+// engine cannot be reached, the newest value cannot be decoded, or it was deleted; Failed and Failures are of the
+// connection alone.
+func (s *Snapshot[T]) Status() drawbridge.SnapshotStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := SnapshotStatus{Age: time.Since(s.checked), Err: s.broken}
+	st := s.status
 	if st.Err == nil {
 		st.Err = s.bad
 	}
-	if v := s.current.Load(); v != nil {
-		st.Version = v.number
+	if st.Version != 0 {
+		st.Age = time.Since(st.Published)
 	}
 	return st
+}
+
+// AsOf is when the engine last confirmed that nothing was newer than what this process had seen.
+func (s *Snapshot[T]) AsOf() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asOf
 }
 
 // Close ends the following of the value and returns when its goroutine has ended. Load goes on returning the last one.
@@ -234,7 +244,9 @@ func (s *Snapshot[T]) follow(ctx context.Context) {
 			return
 		}
 		s.mu.Lock()
-		s.broken = fmt.Errorf("drawbridge: following snapshot %q: %w", s.name, err)
+		s.status.Err = fmt.Errorf("drawbridge: following snapshot %q: %w", s.name, err)
+		s.status.Failed = time.Now()
+		s.status.Failures++
 		s.mu.Unlock()
 		// With jitter, so that a thousand processes do not come back at once.
 		select {
@@ -250,7 +262,7 @@ func (s *Snapshot[T]) follow(ctx context.Context) {
 func (s *Snapshot[T]) apply(v *Value) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.checked, s.broken = time.Now(), nil
+	s.asOf, s.status.Err, s.status.Failures = time.Now(), nil, 0
 	if v == nil || v.Version <= s.seen {
 		return
 	}
@@ -265,6 +277,7 @@ func (s *Snapshot[T]) apply(v *Value) {
 		return
 	}
 	s.bad = nil
+	s.status.Version, s.status.Published = v.Version, s.asOf
 	s.current.Store(&version[T]{value, v.Version})
 	close(s.changed)
 	s.changed = make(chan struct{})

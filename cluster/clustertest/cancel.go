@@ -59,7 +59,7 @@ func cancelStorm(s *suite) {
 		wg.Go(func() {
 			for range 12 {
 				ctx, cancel := context.WithTimeout(s.ctx(), rand.N(8*time.Millisecond))
-				h, err := take(ctx, ms[i%3].Locker, name, cluster.Mode(rand.N(2)))
+				h, err := take(ctx, ms[i%3].Locker, name, modes[rand.N(2)])
 				if err == nil {
 					err = h.Unlock(s.ctx())
 				} else if errors.Is(err, context.DeadlineExceeded) {

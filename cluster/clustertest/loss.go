@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/drawbridge-go/drawbridge"
 	"github.com/drawbridge-go/drawbridge/cluster"
 )
 
@@ -228,9 +229,9 @@ func carriedHolds(s *suite) {
 	writer := s.start(other, name, w)
 	ctx := rh.Context()
 	_, err := m.Lock(ctx, name)
-	s.is(err, cluster.ErrUpgrade)
+	s.is(err, drawbridge.ErrUpgrade)
 	_, err = second.TryLock(ctx, name)
-	s.is(err, cluster.ErrUpgrade)
+	s.is(err, drawbridge.ErrUpgrade)
 	joined, err := second.RLock(ctx, name) // past the writer that waits
 	if err != nil {
 		s.Fatal(err)
@@ -247,9 +248,9 @@ func carriedHolds(s *suite) {
 
 	wh := s.lock(m, name, w)
 	_, err = m.Lock(wh.Context(), name)
-	s.is(err, cluster.ErrReentrant)
+	s.is(err, drawbridge.ErrReentrant)
 	_, err = m.RLock(wh.Context(), name)
-	s.is(err, cluster.ErrReentrant)
+	s.is(err, drawbridge.ErrReentrant)
 	s.unlock(s.lock2(m, wh.Context(), name+" another"))
 	s.unlock(wh)
 }

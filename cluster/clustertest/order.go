@@ -14,6 +14,8 @@ const (
 	w = cluster.Write
 )
 
+var modes = []cluster.Mode{r, w}
+
 func grantsInOrder(s *suite) {
 	modes := []cluster.Mode{w, r, r, w, w, r, w, r, r, r}
 	ms, name := s.machines(len(modes)), s.name()
@@ -119,7 +121,7 @@ func manyCalls(s *suite) {
 	for i := range 16 {
 		wg.Go(func() {
 			for n := range 4 {
-				mode := cluster.Mode((i + n) % 2)
+				mode := modes[(i+n)%2]
 				h, err := take(s.ctx(), ms[i%2].Locker, name, mode)
 				if err != nil {
 					s.Error(err)

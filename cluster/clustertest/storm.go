@@ -100,7 +100,7 @@ type running struct {
 }
 
 func (r *running) attempt(ctx context.Context, s Storm, l *cluster.Locker, client int) {
-	a := Attempt{Client: client, Name: s.Names[rand.N(len(s.Names))], Mode: cluster.Mode(rand.N(2)), Asked: time.Since(r.start)}
+	a := Attempt{Client: client, Name: s.Names[rand.N(len(s.Names))], Mode: modes[rand.N(2)], Asked: time.Since(r.start)}
 	asking := ctx
 	if rand.Float64() < s.Cancels {
 		soon, cancel := context.WithTimeout(ctx, rand.N(4*s.Hold+1))
