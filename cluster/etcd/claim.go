@@ -54,44 +54,54 @@ func (c *claim) Acquire(ctx context.Context, try bool, trouble func(error)) (clu
 
 // enter makes the key and returns what to wait for, nil for nothing. It tries until ctx ends.
 func (c *claim) enter(ctx context.Context, try bool, trouble func(error)) (*blocker, error) {
-	for wait := time.Duration(0); ; pause(ctx, &wait) {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if c.lease == nil {
-			l, err := c.session.open(ctx)
-			if errors.Is(err, cluster.ErrClosed) || err != nil && final(err) {
-				return nil, err
-			}
-			if err != nil {
-				trouble(err)
-				continue
-			}
-			c.begin(l)
-		}
-		b, err := c.ask(try)
+	for wait := time.Duration(0); ctx.Err() == nil; {
+		b, err := c.attempt(ctx, try)
 		switch {
-		case err == nil, errors.Is(err, cluster.ErrBusy), errors.Is(err, cluster.ErrLost):
-			trouble(nil)
-			return b, err
-		case errors.Is(err, errEpoch):
+		case errors.Is(err, errAgain):
 			trouble(nil)
 			wait = 0
-		case errors.Is(err, rpctypes.ErrLeaseNotFound):
-			// The lease ended and nobody had noticed.
-			c.lease.Lose(err)
-			if c.unsure {
-				return nil, fmt.Errorf("%w: etcd has ended the lease", cluster.ErrLost)
-			}
-			c.lease, wait = nil, 0
-		case final(err):
-			return nil, err
-		default:
-			c.unsure = true
+		case err != nil && !final(err):
 			trouble(err)
+			pause(ctx, &wait)
+		default:
+			trouble(nil)
+			return b, err
 		}
 	}
+	return nil, ctx.Err()
 }
+
+// errAgain: what a request was based on has changed meanwhile, and the next one will know.
+var errAgain = errors.New("ask again")
+
+func (c *claim) attempt(ctx context.Context, try bool) (*blocker, error) {
+	if c.lease == nil {
+		l, err := c.session.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.begin(l)
+	}
+	b, err := c.ask(try)
+	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound):
+		// etcd has ended the lease and nobody had noticed.
+		c.lease.Lose(err)
+		fallthrough
+	case errors.Is(err, errLeaseOver):
+		if c.unsure {
+			return nil, c.lease.Held() // there may have been a place, and it is lost
+		}
+		c.lease = nil
+		return nil, errAgain
+	case err != nil && c.token == 0 && !errors.Is(err, errAgain) && !errors.Is(err, cluster.ErrBusy):
+		c.unsure = true
+	}
+	return b, err
+}
+
+// errLeaseOver: the lease was over before the request was sent.
+var errLeaseOver = errors.New("the lease is over")
 
 func (c *claim) begin(l *lease) {
 	e := c.session.engine
@@ -103,9 +113,6 @@ func (c *claim) begin(l *lease) {
 	c.key = fmt.Sprintf("%s%s-%d", base, l.name, l.next.Add(1))
 	c.meta = meta{Owner: c.session.options.Owner, Since: time.Now().Round(0)}
 }
-
-// errEpoch: another claim of the lease has moved the epoch on; ask again.
-var errEpoch = errors.New("the epoch has moved on")
 
 // conflicting is the range in which a claim of this mode looks for what is in its way.
 func (c *claim) conflicting() string {
@@ -123,8 +130,8 @@ func (c *claim) conflicting() string {
 func (c *claim) ask(try bool) (*blocker, error) {
 	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(c.lease.Context()), max(c.session.options.TTL/3, time.Second))
 	defer cancel()
-	if err := c.lease.Held(); err != nil {
-		return nil, err
+	if c.lease.Held() != nil {
+		return nil, errLeaseOver
 	}
 	var (
 		e     = c.session.engine
@@ -142,15 +149,14 @@ func (c *claim) ask(try bool) (*blocker, error) {
 	}
 	resp, err := txn.Commit()
 	if err != nil {
-		if c.lease.Context().Err() != nil {
+		if lost := c.lease.Held(); lost != nil {
 			c.unsure = true
-			return nil, c.lease.Held()
+			return nil, lost
 		}
 		return nil, err
 	}
 	if resp.Succeeded {
-		c.unsure = false
-		c.token = resp.Header.Revision
+		c.made(resp.Header.Revision)
 		if try {
 			return nil, nil
 		}
@@ -158,26 +164,29 @@ func (c *claim) ask(try bool) (*blocker, error) {
 	}
 	if own := kvs(resp, 0); len(own) > 0 {
 		// An earlier request was carried out and its answer lost.
-		c.unsure = false
-		c.token = own[0].CreateRevision
+		c.made(own[0].CreateRevision)
 		if try {
 			return nil, nil // it was made because nothing was in the way
 		}
 		return c.look(ctx)
 	}
 	if moved := kvs(resp, 2); len(moved) > 0 && moved[0].ModRevision != epoch {
+		// Another claim of the lease has moved the epoch on.
 		raise(&c.lease.epoch, moved[0].ModRevision)
-		return nil, errEpoch
+		return nil, errAgain
 	}
-	if !try {
-		return nil, errEpoch // the key was deleted right after the comparison failed for it
-	}
-	return nil, c.tryBehind(ctx, kvs(resp, 1), mine, same, put)
+	return nil, c.tryBeside(ctx, kvs(resp, 1), mine, same, put)
 }
 
-// tryBehind lets a try for a read lock in beside a downgraded writer, which the comparison over all writers' keys has
+// made notes that the key exists.
+func (c *claim) made(revision int64) {
+	c.unsure = false
+	c.token = revision
+}
+
+// tryBeside lets a try for a read lock in beside a downgraded writer, which the comparison over all writers' keys has
 // refused: the writer has become a reader, and no other writer has come.
-func (c *claim) tryBehind(ctx context.Context, last []*mvccpb.KeyValue, mine, same clientv3.Cmp, put clientv3.Op) error {
+func (c *claim) tryBeside(ctx context.Context, last []*mvccpb.KeyValue, mine, same clientv3.Cmp, put clientv3.Op) error {
 	if c.mode == cluster.Write || len(last) == 0 || !decodeMeta(last[0].Value).Downgraded {
 		return cluster.ErrBusy
 	}
@@ -188,16 +197,14 @@ func (c *claim) tryBehind(ctx context.Context, last []*mvccpb.KeyValue, mine, sa
 	case err != nil:
 		return err
 	case resp.Succeeded:
-		c.unsure = false
-		c.token = resp.Header.Revision
+		c.made(resp.Header.Revision)
 		return nil
 	}
 	if own := kvs(resp, 0); len(own) > 0 {
-		c.unsure = false
-		c.token = own[0].CreateRevision
+		c.made(own[0].CreateRevision)
 		return nil
 	}
-	return errEpoch // something has changed; look again
+	return errAgain
 }
 
 // look looks again for what is in the way. That it sees the own key proves, if there is nothing, the grant.
@@ -255,7 +262,7 @@ func (c *claim) wait(ctx context.Context, b blocker, trouble func(error)) error 
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, cluster.ErrLost) || err != nil && final(err):
+		case err != nil && final(err):
 			return err
 		case err != nil:
 			trouble(err)

@@ -26,6 +26,7 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"github.com/drawbridge-go/drawbridge/cluster"
 )
@@ -55,14 +56,17 @@ func New(client *clientv3.Client, o Options) *Engine {
 }
 
 // Dial makes a client from etcd's own configuration (endpoints, TLS, user and password) and returns an engine on it. It
-// does not wait for the connection. Keepalives of the connection are set to 3 s with a timeout of 2 s unless
-// config says otherwise.
+// does not wait for the connection. Unless config says otherwise the connection has keepalives every 3 s with a timeout
+// of 2 s, and the client logs nothing: what matters is in the errors.
 func Dial(config clientv3.Config, o Options) (*Engine, error) {
 	if config.DialKeepAliveTime == 0 {
 		config.DialKeepAliveTime = 3 * time.Second
 	}
 	if config.DialKeepAliveTimeout == 0 {
 		config.DialKeepAliveTimeout = 2 * time.Second
+	}
+	if config.Logger == nil && config.LogConfig == nil {
+		config.Logger = zap.NewNop()
 	}
 	client, err := clientv3.New(config)
 	if err != nil {

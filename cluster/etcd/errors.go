@@ -10,10 +10,17 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/drawbridge-go/drawbridge/cluster"
 )
 
-// final reports whether trying again cannot help: etcd understood the request and refuses it.
+// final reports whether trying again cannot help: the answer is known, or etcd understood the request and refuses it.
 func final(err error) bool {
+	for _, known := range []error{cluster.ErrBusy, cluster.ErrLost, cluster.ErrClosed} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
 	if errors.Is(err, rpctypes.ErrInvalidAuthToken) || errors.Is(err, rpctypes.ErrAuthOldRevision) {
 		return false // the client gets itself a new token
 	}

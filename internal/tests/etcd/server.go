@@ -14,6 +14,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
 )
 
 // server is an etcd cluster of one or more members in this process.
@@ -134,6 +135,7 @@ func dial(t testing.TB, endpoints ...string) *clientv3.Client {
 		Endpoints:            endpoints,
 		DialKeepAliveTime:    3 * time.Second,
 		DialKeepAliveTimeout: 2 * time.Second,
+		Logger:               zap.NewNop(),
 	})
 	if err != nil {
 		t.Fatal(err)
