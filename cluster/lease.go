@@ -24,7 +24,8 @@ type Lease struct {
 	closed chan struct{} // the renewing goroutine has ended
 
 	mu       sync.Mutex
-	deadline time.Time // has the monotonic and the wall clock
+	deadline time.Time // compared by the monotonic clock
+	wall     time.Time // the same by the wall clock
 	timer    *time.Timer
 }
 
@@ -40,7 +41,7 @@ func Margin(ttl time.Duration) time.Duration { return max(ttl/10, 500*time.Milli
 func NewLease(sent time.Time, ttl time.Duration, renew func(context.Context) (time.Duration, error)) *Lease {
 	l := &Lease{renew: renew, closed: make(chan struct{})}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
-	l.deadline = sent.Add(ttl - Margin(ttl))
+	l.count(sent, ttl)
 	l.timer = time.AfterFunc(time.Until(l.deadline), func() { l.Held() })
 	go l.keep(sent, ttl)
 	return l
@@ -62,16 +63,13 @@ func (l *Lease) Deadline() time.Time {
 func (l *Lease) Held() error {
 	if l.ctx.Err() == nil {
 		l.mu.Lock()
-		deadline := l.deadline
+		defer l.mu.Unlock()
 		now := time.Now()
-		over := !now.Before(deadline) || !now.Round(0).Before(deadline.Round(0))
-		if !over {
-			l.mu.Unlock()
+		if now.Before(l.deadline) && now.Round(0).Before(l.wall) {
 			return nil
 		}
 		// Ended under the mutex, so that no answered renewal can move the deadline in between.
 		l.end(fmt.Errorf("%w: no keepalive was answered in time", ErrLost))
-		l.mu.Unlock()
 	}
 	return context.Cause(l.ctx)
 }
@@ -133,6 +131,11 @@ func (l *Lease) extend(sent time.Time, ttl time.Duration) {
 	if l.ctx.Err() != nil {
 		return
 	}
-	l.deadline = sent.Add(ttl - Margin(ttl))
+	l.count(sent, ttl)
 	l.timer.Reset(time.Until(l.deadline))
+}
+
+func (l *Lease) count(sent time.Time, ttl time.Duration) {
+	l.deadline = sent.Add(ttl - Margin(ttl))
+	l.wall = l.deadline.Round(0)
 }
