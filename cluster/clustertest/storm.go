@@ -30,11 +30,12 @@ type Attempt struct {
 	Mode    cluster.Mode
 	Outcome Outcome
 	Token   cluster.Token
+	Note    int64 // what Storm.Note said of the hold
 
 	Asked    time.Duration // the call began
 	Answered time.Duration // it returned
-	Leaving  time.Duration // Unlock was called; for a lost hold, the same as Answered: it may have ended since
-	Left     time.Duration // Unlock returned; for a lost hold, its holder was told
+	Leaving  time.Duration // Unlock was called; for a lost hold the same as Asked: it may have ended before the answer came
+	Left     time.Duration // Unlock returned; for a lost hold, its holder knew
 }
 
 // Access is one operation that a fence let through, in the order in which it did.
@@ -61,6 +62,8 @@ type Storm struct {
 	Cancels float64
 	// Hold is how long a hold lasts at most.
 	Hold time.Duration
+	// Note, if not nil, is asked about each hold right after its grant.
+	Note func(*cluster.Hold) int64
 }
 
 // Run runs the storm and returns its history. It returns an error if a call fails in a way that it must not. Losses are
@@ -117,6 +120,9 @@ func (r *running) attempt(ctx context.Context, s Storm, l *cluster.Locker, clien
 		}
 	default:
 		a.Token = h.Token()
+		if s.Note != nil {
+			a.Note = s.Note(h)
+		}
 		r.use(h, a)
 		time.Sleep(rand.N(s.Hold + 1))
 		r.use(h, a)
@@ -125,7 +131,7 @@ func (r *running) attempt(ctx context.Context, s Storm, l *cluster.Locker, clien
 		a.Left = time.Since(r.start)
 		a.Outcome = Unlocked
 		if errors.Is(err, cluster.ErrLost) {
-			a.Outcome, a.Leaving, err = Lost, a.Answered, nil
+			a.Outcome, a.Leaving, err = Lost, a.Asked, nil
 			r.use(h, a) // as a holder would that does not know
 		}
 	}
@@ -195,6 +201,9 @@ func overlaps(name string, as []Attempt) error {
 	slices.SortFunc(as, func(a, b Attempt) int { return cmp.Compare(a.Answered, b.Answered) })
 	var writer, any Attempt // of those before, the ones that leave last
 	for _, a := range as {
+		if a.Outcome == Lost {
+			continue // never certain
+		}
 		if last := writer; a.Answered < last.Leaving {
 			return fmt.Errorf("%q was held twice: %+v and %+v", name, last, a)
 		}

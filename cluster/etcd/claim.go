@@ -28,6 +28,7 @@ type claim struct {
 	// releasing: a request to delete the key was sent.
 	releasing bool
 	granted   bool
+	revision  int64 // at which the last look was made
 }
 
 // blocker is the last entry before one's own that one has to wait for.
@@ -160,7 +161,7 @@ func (c *claim) ask(try bool) (*blocker, error) {
 		if try {
 			return nil, nil
 		}
-		return c.blocker(resp, 0), nil
+		return c.blocker(resp), nil
 	}
 	if own := kvs(resp, 0); len(own) > 0 {
 		// An earlier request was carried out and its answer lost.
@@ -170,9 +171,14 @@ func (c *claim) ask(try bool) (*blocker, error) {
 		}
 		return c.look(ctx)
 	}
-	if moved := kvs(resp, 2); len(moved) > 0 && moved[0].ModRevision != epoch {
+	switch moved := kvs(resp, 2); {
+	case len(moved) == 0 && epoch != 0:
+		return nil, rpctypes.ErrLeaseNotFound // the epoch's key has gone with it
+	case len(moved) > 0 && moved[0].ModRevision != epoch:
 		// Another claim of the lease has moved the epoch on.
 		raise(&c.lease.epoch, moved[0].ModRevision)
+		return nil, errAgain
+	case !try:
 		return nil, errAgain
 	}
 	return nil, c.tryBeside(ctx, kvs(resp, 1), mine, same, put)
@@ -181,7 +187,7 @@ func (c *claim) ask(try bool) (*blocker, error) {
 // made notes that the key exists.
 func (c *claim) made(revision int64) {
 	c.unsure = false
-	c.token = revision
+	c.token, c.revision = revision, revision
 }
 
 // tryBeside lets a try for a read lock in beside a downgraded writer, which the comparison over all writers' keys has
@@ -221,13 +227,14 @@ func (c *claim) look(ctx context.Context) (*blocker, error) {
 	if !resp.Succeeded {
 		return nil, fmt.Errorf("%w: its key was deleted while it waited", cluster.ErrLost)
 	}
-	return c.blocker(resp, 0), nil
+	return c.blocker(resp), nil
 }
 
 // blocker reads the answer to a look. A downgraded writer is not in a reader's way; that it is the last one means that
 // there is no other: it was granted, so all before it had left.
-func (c *claim) blocker(resp *clientv3.TxnResponse, i int) *blocker {
-	last := kvs(resp, i)
+func (c *claim) blocker(resp *clientv3.TxnResponse) *blocker {
+	c.revision = resp.Header.Revision
+	last := kvs(resp, 0)
 	if len(last) == 0 || c.mode == cluster.Read && decodeMeta(last[0].Value).Downgraded {
 		return nil
 	}

@@ -275,3 +275,13 @@ func Held(h *cluster.Hold) (clientv3.Cmp, error) {
 	}
 	return c.stands(h.Mode()), nil
 }
+
+// Revision is the revision of etcd at which the grant of a hold was seen. A read of etcd at this revision or a later one
+// sees everything that earlier holders wrote there under their holds.
+func Revision(h *cluster.Hold) (int64, error) {
+	c, ok := h.Claim().(*claim)
+	if !ok {
+		return 0, errors.New("drawbridge: etcd.Revision needs a hold of an etcd engine")
+	}
+	return c.revision, nil
+}

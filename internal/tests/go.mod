@@ -3,11 +3,13 @@ module github.com/drawbridge-go/drawbridge/internal/tests
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/drawbridge-go/drawbridge v0.1.0
 	github.com/drawbridge-go/drawbridge/cluster/etcd v0.1.0
 	go.etcd.io/etcd/api/v3 v3.7.3
 	go.etcd.io/etcd/client/v3 v3.7.3
 	go.etcd.io/etcd/server/v3 v3.7.3
+	go.uber.org/goleak v1.3.0
 	go.uber.org/zap v1.27.1
 )
 

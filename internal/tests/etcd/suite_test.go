@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"strings"
 	"sync"
@@ -18,6 +19,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if role := os.Getenv(childRole); role != "" {
+		childMain(role)
+		return
+	}
 	code := m.Run()
 	for _, dir := range leftovers {
 		os.RemoveAll(dir)
@@ -81,8 +87,11 @@ func (m *remote) cut(off bool) { m.link.set(direction{cut: off}, direction{cut: 
 
 // valueKey is where a snapshot's value is.
 func valueKey(name string) string {
-	return prefix + "s/" + strings.NewReplacer("%", "%25", "/", "%2F").Replace(name)
+	return prefix + "s/" + keyName(name)
 }
+
+// keyName is a name as it stands in keys. It is written down here once more, since what is in etcd outlives a version.
+func keyName(name string) string { return strings.NewReplacer("%", "%25", "/", "%2F").Replace(name) }
 
 func TestSuite(t *testing.T) {
 	endpoint := shared(t)[0]
