@@ -2,6 +2,7 @@ package drawbridge
 
 import (
 	"context"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -10,6 +11,8 @@ type core struct {
 	state word    // see state.go
 	mu    section // guards q and every change of state that no fast path makes
 	q     *queue  // nil while nobody waits or observes
+
+	stripes atomic.Pointer[stripes] // nil until the lock was read-hot once
 }
 
 // call is one call of a user on its slow path.
@@ -29,35 +32,90 @@ type keyed interface{ boxed() any }
 // short section on another processor is over sooner than a sleep would begin.
 const barging = 30
 
-// The fast paths try once, with one compare-and-swap, and are small enough to
-// be inlined into the methods of RWMutex and Mutex. What they do not expect is
-// for acquire and release, which take the same steps again. Under the race
-// detector, where each step has to be hidden from it, everything is.
-
-func (c *core) enterWriting() bool {
-	return !raceEnabled && !everywhere.active.Load() && c.state.cas(free, free|writing|closed)
-}
+// The fast paths are one atomic read-modify-write. What they do not expect is for
+// acquire and release, which take the same steps again. Under the race detector,
+// from which each step has to be hidden, everything is: there fastFree and
+// fastBusy are never what a lock is.
+//
+// A writer's are written out in Lock and Unlock, where they are just small enough
+// to be inlined. A reader's add rather than compare-and-swap: the addition does
+// not have to wait for the load before it. So a reader may find, when it has
+// counted itself, that the door was closed in between, and backs out.
 
 func (c *core) enterReading() bool {
-	old := c.state.load()
-	return !raceEnabled && old&(ready|closed|watched) == ready && !everywhere.active.Load() &&
-		c.state.cas(old, old+1)
+	old := c.state.Load()
+	if old&^heatMask != fastFree.Load() {
+		return c.enterCrowded(old)
+	}
+	if c.state.Add(1)&closed == 0 {
+		return true
+	}
+	c.backOut()
+	return false
 }
 
-func (c *core) leaveWriting() bool {
-	return !raceEnabled && !everywhere.active.Load() && c.state.cas(free|writing|closed, free)
+// enterCrowded is enterReading where others are inside, wait, or have been.
+func (c *core) enterCrowded(old uint64) bool {
+	switch {
+	case raceEnabled || !unseen():
+		return false
+	case old&(ready|closed|watched|striped) == ready|striped:
+		return c.enterStripe()
+	case old&(ready|closed|watched) != ready || old&heatMask >= heatLimit:
+		return false
+	}
+	step := uint64(1)
+	if readers(old) != 0 {
+		step += heatStep
+	}
+	if c.state.Add(step)&closed == 0 {
+		return true
+	}
+	c.backOut()
+	return false
 }
 
 func (c *core) leaveReading() bool {
-	old := c.state.load()
-	return !raceEnabled && old&readersInside != 0 && old&(closed|writersWait|watched) == 0 &&
-		!everywhere.active.Load() && c.state.cas(old, old-1)
+	old := c.state.Load() & (ready | closed | watched | striped | writersWait)
+	switch {
+	case old == fastFree.Load():
+		if now := c.state.Add(^uint64(0)); now&(ready|closed|writersWait) != ready {
+			c.left(now)
+		}
+		return true
+	case old == free|striped && unseen() && !raceEnabled:
+		c.leaveStripe()
+		return true
+	}
+	return false
+}
+
+// left looks whether somebody waits for a reader that has left state behind.
+func (c *core) left(state uint64) {
+	if state&ready == 0 {
+		fatal(readerLeaves.misuse()) // the count went below 0
+	}
+	if state&striped != 0 || readers(state) == 0 && concerns(state+1, readerLeaves) {
+		c.settleNow()
+	}
+}
+
+// backOut undoes the count of a reader that found the door closed.
+func (c *core) backOut() { c.left(c.state.Add(^uint64(0))) }
+
+// settleNow settles what fast paths have changed.
+func (c *core) settleNow() {
+	var list wakeList
+	c.lock()
+	c.settle(nothing, &list)
+	c.unlockAndWake(&list)
 }
 
 // acquireContext takes the lock for k, whose context has been looked at.
 func (c *core) acquireContext(k *call) error {
 	switch {
-	case k.mode == Read && c.enterReading(), k.mode == Write && c.enterWriting():
+	case k.mode == Read && c.enterReading(),
+		k.mode == Write && c.state.CompareAndSwap(fastFree.Load(), busy):
 		return nil
 	}
 	return c.acquire(k)
@@ -66,7 +124,8 @@ func (c *core) acquireContext(k *call) error {
 // leave ends the hold of k.
 func (c *core) leave(k *call) {
 	switch {
-	case k.mode == Read && c.leaveReading(), k.mode == Write && c.leaveWriting():
+	case k.mode == Read && c.leaveReading(),
+		k.mode == Write && c.state.CompareAndSwap(fastBusy.Load(), free):
 	default:
 		c.release(k, leaves(k.mode))
 	}
@@ -75,7 +134,7 @@ func (c *core) leave(k *call) {
 // prepare checks the policy when the lock is used for the first time.
 func (c *core) prepare(k *call) {
 	raceDisable()
-	used := c.state.load()&ready != 0
+	used := c.state.Load()&ready != 0
 	raceEnable()
 	if used {
 		return
@@ -86,7 +145,7 @@ func (c *core) prepare(k *call) {
 		k.policy.check()
 	}
 	raceDisable()
-	c.state.cas(0, ready) // or somebody else did
+	c.state.CompareAndSwap(0, ready) // or somebody else did
 	raceEnable()
 }
 
@@ -95,6 +154,9 @@ func (c *core) prepare(k *call) {
 //go:norace
 func (c *core) acquire(k *call) error {
 	c.prepare(k)
+	if k.mode == Read && c.state.Load()&heatMask >= heatLimit {
+		c.stripe(k.policy)
+	}
 	if c.barge(k.mode, barging) {
 		c.raceEnter(k.mode)
 		return nil
@@ -137,8 +199,10 @@ func (c *core) try(k *call) bool {
 		return true
 	}
 	c.lock()
-	if !c.observed() || !c.enterLocked(k.mode) {
-		// Not observed, the lock was looked at already.
+	// An observed lock has not been looked at yet. On one that was ever striped
+	// the look may have met the door of another Try.
+	again := c.observed() || c.stripes.Load() != nil
+	if !again || !c.enterLocked(k.mode) && (k.mode != Write || !c.tryStriped()) {
 		c.unlock()
 		return false
 	}
@@ -198,8 +262,7 @@ func (k *call) canWait() (*scope, <-chan struct{}) {
 //
 //go:norace
 func (c *core) await(k *call, w *waiter, s *scope, done <-chan struct{}) error {
-	// What a newcomer changes lets nobody else in, so there is nobody to wake.
-	c.settle(nothing, &wakeList{self: w})
+	c.settleFor(w)
 
 	var left State
 	var deadlock *DeadlockError
@@ -250,6 +313,17 @@ func (c *core) await(k *call, w *waiter, s *scope, done <-chan struct{}) error {
 	return err
 }
 
+// settleFor settles the queue for w, whose caller is about to sleep with mu and
+// so keeps it. Nobody else is let in by that, but for one writer at most, whose
+// last reader has left and is still on its way to mu; it is woken here.
+//
+//go:norace
+func (c *core) settleFor(w *waiter) {
+	list := wakeList{self: w}
+	c.settle(nothing, &list)
+	list.wake()
+}
+
 // sleep waits until w is granted or done is closed. If it ends without a
 // grant, w is out of the queue. The caller has mu; sleep leaves it.
 //
@@ -268,10 +342,9 @@ func (c *core) sleep(w *waiter, done <-chan struct{}) (granted bool, left State)
 		// Woken to compete. It keeps its place, and from here on the door is
 		// its to close: either it gets the lock now, or it waits for those
 		// inside as the drainer, or for the writer that overtook it, whose
-		// release will find nobody on the way. No one else can enter by
-		// that, so there is nobody to wake.
+		// release will find nobody on the way.
 		w.signalled = false
-		c.settle(nothing, &wakeList{self: w})
+		c.settleFor(w)
 		if w.granted.Load() {
 			c.unlock()
 			return true, State{}
@@ -311,7 +384,7 @@ func (c *core) withdraw(w *waiter) (granted bool, left State) {
 func (c *core) giveBack(ch change) State {
 	var list wakeList
 	c.lock()
-	c.settle(ch, &list)
+	c.settle(c.uncount(ch), &list)
 	c.noteLeft(ch)
 	left := c.snapshot()
 	c.unlockAndWake(&list)
@@ -331,8 +404,8 @@ func (c *core) release(k *call, ch change) {
 	}
 	var list wakeList
 	c.lock()
-	c.mustHold(c.state.load(), ch)
-	c.settle(ch, &list)
+	c.mustHold(c.state.Load(), ch)
+	c.settle(c.uncount(ch), &list)
 	n := c.noteLeft(ch)
 	c.unlockAndWake(&list)
 	c.emitLeft(k, ch, n)
@@ -343,15 +416,19 @@ func (c *core) release(k *call, ch change) {
 func (c *core) barge(m Mode, looks int) bool {
 	raceDisable()
 	defer raceEnable()
-	for looks > 0 && !everywhere.active.Load() {
-		old := c.state.load()
+	for looks > 0 && unseen() {
+		old := c.state.Load()
 		next, ok := enter(old, m)
 		switch {
 		case old&watched != 0:
 			return false
 		case !ok:
 			looks--
-		case c.state.cas(old, next):
+		case m == Read && old&striped != 0:
+			if c.enterStripe() {
+				return true
+			}
+		case c.state.CompareAndSwap(old, next):
 			return true
 		}
 	}
@@ -361,12 +438,12 @@ func (c *core) barge(m Mode, looks int) bool {
 // enterLocked enters with mu, if a newcomer may.
 func (c *core) enterLocked(m Mode) bool {
 	for {
-		old := c.state.load()
+		old := c.state.Load()
 		next, ok := enter(old, m)
 		if !ok {
 			return false
 		}
-		if c.state.cas(old, next) {
+		if c.state.CompareAndSwap(old, next) {
 			return true
 		}
 	}
@@ -378,7 +455,7 @@ func (c *core) enterLocked(m Mode) bool {
 //go:norace
 func (c *core) enterPastDoor(k *call) {
 	c.lock()
-	c.state.add(1)
+	c.state.Add(1)
 	n := c.noteEntered(k)
 	c.unlock()
 	c.raceEnter(Read)
@@ -390,12 +467,12 @@ func (c *core) enterPastDoor(k *call) {
 func (c *core) upgradeUnseen() bool {
 	raceDisable()
 	defer raceEnable()
-	for !everywhere.active.Load() {
-		old := c.state.load()
-		if old&(upgradable|closed|watched|readersInside) != upgradable {
+	for unseen() {
+		old := c.state.Load()
+		if old&(upgradable|closed|watched|striped|readersInside) != upgradable {
 			return false
 		}
-		if c.state.cas(old, old&^upgradable|writing|closed) {
+		if c.state.CompareAndSwap(old, old&^(upgradable|heatMask)|writing|closed) {
 			return true
 		}
 	}
@@ -408,19 +485,19 @@ func (c *core) upgradeUnseen() bool {
 //go:norace
 func (c *core) upgradeLocked() bool {
 	for {
-		old := c.state.load()
+		old := c.state.Load()
 		if old&upgradable == 0 || c.upgrading() {
 			fatal("Upgrade without an upgradable hold")
 		}
-		if readers(old) != 0 {
+		if readers(old) != 0 || old&striped != 0 {
 			return false
 		}
-		next := old&^upgradable | writing | closed
+		next := old&^(upgradable|heatMask) | writing | closed
 		passed := c.q != nil && c.q.drainer != nil
 		if passed {
 			next |= writersWait
 		}
-		if c.state.cas(old, next) {
+		if c.state.CompareAndSwap(old, next) {
 			if passed {
 				c.q.writers.pushFront(c.q.drainer)
 				c.q.drainer = nil
@@ -442,8 +519,12 @@ func (c *core) upgrading() bool {
 //
 //go:norace
 func (c *core) leaveUnseen(ch change) bool {
-	for !everywhere.active.Load() {
-		old := c.state.load()
+	for unseen() {
+		old := c.state.Load()
+		if old&watched == 0 && old&striped != 0 && ch == readerLeaves {
+			c.leaveStripe()
+			return true
+		}
 		if old&watched != 0 || !holds(old, ch) || concerns(old, ch) {
 			return false
 		}
@@ -456,11 +537,21 @@ func (c *core) leaveUnseen(ch change) bool {
 				return false // time to look at the clock
 			}
 		}
-		if c.state.cas(old, next) {
+		if c.state.CompareAndSwap(old, next) {
 			return true
 		}
 	}
 	return false
+}
+
+// uncount takes a reader that leaves out of the stripes. Elsewhere settle does
+// it. The caller has mu, so the lock stays striped or not.
+func (c *core) uncount(ch change) change {
+	if ch == readerLeaves && c.state.Load()&striped != 0 {
+		c.stripes.Load().own().readers.Add(-1)
+		return nothing
+	}
+	return ch
 }
 
 // concerns reports whether ch may let somebody in who waits in state. While a
@@ -481,7 +572,8 @@ func concerns(state uint64, ch change) bool {
 func holds(state uint64, ch change) bool {
 	switch ch {
 	case readerLeaves:
-		return readers(state) != 0
+		// On a striped lock, the next writer finds out.
+		return readers(state) != 0 || state&striped != 0
 	case upgradableLeaves:
 		return state&upgradable != 0
 	default:
@@ -510,9 +602,9 @@ func (c *core) picture() State {
 //
 //go:norace
 func (c *core) snapshot() State {
-	state := c.state.load()
+	state := c.state.Load()
 	s := State{
-		Readers:    int(readers(state)),
+		Readers:    max(0, int(c.inside(state))),
 		Writer:     state&writing != 0,
 		Upgradable: state&upgradable != 0,
 	}

@@ -109,7 +109,7 @@ func (v *wait) blockedBy(other *wait) bool {
 		return false
 	}
 	// The door is closed while a writer holds or waits for those inside.
-	shut := v.core.state.load()&closed != 0
+	shut := v.core.state.Load()&closed != 0
 	for s := other.scope; s != nil; s = s.parent {
 		if s.core != v.core || !s.live() {
 			continue

@@ -92,9 +92,10 @@ func (k *Keyed[K]) unpin(e *entry[K]) {
 		return
 	}
 	p.remove(e)
-	if e.core.q == nil && !raceEnabled {
-		// Nobody observed it. The race detector would see one key's edges
-		// under the next key, so there every entry is new.
+	if e.core.state.Load() == free && e.core.q == nil && !raceEnabled {
+		// It was not observed and is not striped. The race detector would
+		// see one key's edges under the next key, so there every entry is new.
+		e.core.stripes.Store(nil)
 		k.unused.Put(e)
 	}
 }
@@ -299,7 +300,9 @@ func (k *Keyed[K]) Observe(o Observer) (stop func()) {
 //
 //go:norace
 func (k *Keyed[K]) setObservers(o *Observer, change func([]*Observer, *Observer) []*Observer) {
-	k.observers.change(o, change)
+	k.observers.mu.Lock()
+	defer k.observers.mu.Unlock()
+	k.observers.set(o, change)
 	k.each(func(p *part[K]) {
 		for _, e := range p.buckets {
 			for ; e != nil; e = e.next {

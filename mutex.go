@@ -34,18 +34,20 @@ func (m *Mutex) call(ctx context.Context) call {
 
 // Lock takes m, and waits while somebody holds it.
 func (m *Mutex) Lock() {
-	if !m.core.enterWriting() {
+	if !m.core.state.CompareAndSwap(fastFree.Load(), busy) {
 		m.acquire()
 	}
 }
 
 // TryLock takes m if Lock would not wait, and reports whether it did. It never
 // fails on a Mutex that nobody holds or is calling.
-func (m *Mutex) TryLock() bool { return m.core.enterWriting() || m.try() }
+func (m *Mutex) TryLock() bool {
+	return m.core.state.CompareAndSwap(fastFree.Load(), busy) || m.try()
+}
 
 // Unlock ends the hold. It is a fatal error if there is none.
 func (m *Mutex) Unlock() {
-	if !m.core.leaveWriting() {
+	if !m.core.state.CompareAndSwap(fastBusy.Load(), free) {
 		m.release()
 	}
 }
@@ -53,12 +55,10 @@ func (m *Mutex) Unlock() {
 // LockContext is Lock for a call that can wait only as long as ctx, with the
 // errors of [RWMutex.LockContext].
 func (m *Mutex) LockContext(ctx context.Context) error {
-	mustContext(ctx)
-	k := m.call(ctx)
-	if ctx.Err() != nil {
-		return newWaitError(&k, 0, m.core.picture())
+	if ctx != nil && ctx.Err() == nil && m.core.state.CompareAndSwap(fastFree.Load(), busy) {
+		return nil
 	}
-	return m.core.acquireContext(&k)
+	return m.acquireContext(ctx)
 }
 
 // Locked reports whether somebody holds m. It is out of date when it returns:
@@ -89,6 +89,15 @@ func (m *Mutex) acquire() {
 	if err := m.core.acquire(&k); err != nil {
 		panic(err) // a call without a context has nothing to fail for
 	}
+}
+
+func (m *Mutex) acquireContext(ctx context.Context) error {
+	mustContext(ctx)
+	k := m.call(ctx)
+	if ctx.Err() != nil {
+		return newWaitError(&k, 0, m.core.picture())
+	}
+	return m.core.acquire(&k)
 }
 
 func (m *Mutex) try() bool {

@@ -127,32 +127,56 @@ func ObserveAll(o Observer) (stop func()) {
 	if o == nil {
 		panic("drawbridge: nil Observer")
 	}
-	return everywhere.add(o)
+	entry := &o // its address tells two registrations of one observer apart
+	setEverywhere(entry, with)
+	return sync.OnceFunc(func() { setEverywhere(entry, without) })
 }
 
-// everywhere has the observers of all locks. Its active word is what the fast
-// paths load.
+func setEverywhere(entry *Observer, change func([]*Observer, *Observer) []*Observer) {
+	everywhere.mu.Lock()
+	defer everywhere.mu.Unlock()
+	setFast(len(everywhere.set(entry, change)) == 0)
+}
+
+// everywhere has the observers of all locks.
 var everywhere observers
+
+// fastFree and fastBusy are what the fast paths compare with where they expect
+// free and busy: just these while nobody observes all locks, else a state that
+// no lock is ever in, so that every fast path fails. That costs them a load of a
+// word that is seldom written.
+var fastFree, fastBusy atomic.Uint64
+
+func init() { setFast(true) }
+
+func setFast(on bool) {
+	if on && !raceEnabled {
+		fastFree.Store(free)
+		fastBusy.Store(busy)
+	} else {
+		fastFree.Store(noState)
+		fastBusy.Store(noState)
+	}
+}
+
+const noState = 1 // a reader inside a lock that was never used
+
+// unseen reports whether nobody observes all locks.
+func unseen() bool { return everywhere.some.Load() == 0 }
 
 // observers is a set that is read without a lock and changed rarely.
 type observers struct {
-	active atomic.Bool
-	list   atomic.Pointer[[]*Observer]
-	mu     sync.Mutex
+	mu   sync.Mutex
+	list atomic.Pointer[[]*Observer]
+	some atomic.Int32 // how many there are
 }
 
-func (s *observers) add(o Observer) (stop func()) {
-	entry := &o // its address tells two registrations of one observer apart
-	s.change(entry, with)
-	return sync.OnceFunc(func() { s.change(entry, without) })
-}
-
-func (s *observers) change(entry *Observer, f func([]*Observer, *Observer) []*Observer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := f(s.all(), entry)
+// set changes the set by with or without. The caller has mu.
+func (s *observers) set(entry *Observer, change func([]*Observer, *Observer) []*Observer) []*Observer {
+	l := change(s.all(), entry)
 	s.list.Store(&l)
-	s.active.Store(len(l) > 0)
+	s.some.Store(int32(len(l)))
+	return l
 }
 
 func (s *observers) all() []*Observer {

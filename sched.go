@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // What is in this file is all that the locks use to share memory and time, with
@@ -14,11 +15,7 @@ import (
 // and the compiler leaves nothing of it.
 
 // word is an atomic 64-bit word.
-type word struct{ v atomic.Uint64 }
-
-func (w *word) load() uint64              { return w.v.Load() }
-func (w *word) cas(old, next uint64) bool { return w.v.CompareAndSwap(old, next) }
-func (w *word) add(d uint64) uint64       { return w.v.Add(d) }
+type word = atomic.Uint64
 
 // section is the internal mutex. It is held for a few steps that never wait.
 type section struct{ mu sync.Mutex }
@@ -42,6 +39,17 @@ func either(a, b <-chan struct{}) bool {
 	case <-b:
 		return false
 	}
+}
+
+// heatLimit is how many readers that met others make a lock striped.
+const heatLimit = 512 * heatStep
+
+// stripeHash tells goroutines apart by where their stacks are. A goroutine has
+// the same hash for as long as its stack does not move.
+func stripeHash() uintptr {
+	var here byte
+	p := uintptr(unsafe.Pointer(&here))
+	return p>>11 ^ p>>15
 }
 
 // spawn runs f on a goroutine of its own.

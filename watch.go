@@ -50,7 +50,7 @@ func (w *watch) needed() bool { return w.seq != 0 || len(w.observers) != 0 }
 //
 //go:norace
 func (c *core) observed() bool {
-	return c.q != nil && len(c.q.watch.observers) != 0 || everywhere.active.Load()
+	return c.q != nil && len(c.q.watch.observers) != 0 || !unseen()
 }
 
 // current is a notice of no change.
@@ -99,7 +99,7 @@ func (c *core) noteUpgraded(k *call) notice {
 //
 //go:norace
 func (q *queue) noteGrant(w *waiter) {
-	if len(q.watch.observers) == 0 && !everywhere.active.Load() {
+	if len(q.watch.observers) == 0 && unseen() {
 		return
 	}
 	w.seq = q.watch.next()
@@ -115,9 +115,9 @@ func (q *queue) noteGrant(w *waiter) {
 //go:norace
 func (c *core) noteGranted(w *waiter) notice {
 	raceDisable()
-	unseen := w.seq == 0 && c.state.load()&watched == 0 && !everywhere.active.Load()
+	nothing := w.seq == 0 && c.state.Load()&watched == 0 && unseen()
 	raceEnable()
-	if unseen {
+	if nothing {
 		return notice{}
 	}
 	c.lock()
@@ -226,7 +226,7 @@ func (c *core) emitLeft(k *call, ch change, n notice) {
 
 // emit tells the observers of a wait or a grant.
 func (c *core) emit(k *call, kind EventKind, n notice, waited time.Duration, err error) {
-	if len(n.to) == 0 && !everywhere.active.Load() {
+	if len(n.to) == 0 && unseen() {
 		return
 	}
 	e := k.event(kind, n)
@@ -274,12 +274,12 @@ func (c *core) setObservers(k *call, entry *Observer, change func([]*Observer, *
 	w := &c.queueOf(k).watch
 	w.observers = change(w.observers, entry)
 	for {
-		old := c.state.load()
+		old := c.state.Load()
 		next := old &^ watched
 		if len(w.observers) != 0 {
 			next |= watched
 		}
-		if c.state.cas(old, next) {
+		if c.state.CompareAndSwap(old, next) {
 			return
 		}
 	}
