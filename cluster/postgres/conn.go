@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// conn is a connection of one claim at a time. One goroutine talks on it, one request after the other. While there is
+// none it listens, so that it hears at once that the server ended the session.
+type conn struct {
+	pg       *pgx.Conn
+	place    place // without Xact
+	life     context.Context
+	kill     context.CancelFunc // ends the connection, whatever it is doing
+	requests chan *exchange
+	ended    chan struct{}
+	why      error // after ended
+
+	mu   sync.Mutex
+	hush context.CancelFunc // ends the listening
+
+	// Guarded by the session.
+	idle *time.Timer // ends a connection that nobody used for a while
+}
+
+// exchange is one request and its answer.
+type exchange struct {
+	conn     *conn
+	talk     func(context.Context, *pgx.Conn) error
+	answered chan struct{}
+	err      error // after answered
+}
+
+var errKilled = errors.New("the connection was given up")
+
+func newConn(pg *pgx.Conn) *conn {
+	c := &conn{pg: pg, requests: make(chan *exchange, 16), ended: make(chan struct{}), hush: func() {}}
+	c.life, c.kill = context.WithCancel(context.Background())
+	return c
+}
+
+// send has talk run as soon as the requests before it are answered. It does not wait. A request once sent is not taken
+// back: what the server makes of it counts.
+func (c *conn) send(talk func(context.Context, *pgx.Conn) error) *exchange {
+	x := &exchange{conn: c, talk: talk, answered: make(chan struct{})}
+	select {
+	case c.requests <- x:
+	case <-c.ended:
+	}
+	c.mu.Lock()
+	c.hush()
+	c.mu.Unlock()
+	return x
+}
+
+// wait returns what talk returned, or why the connection ended, or the error of ctx.
+func (x *exchange) wait(ctx context.Context) error {
+	select {
+	case <-x.answered:
+		return x.err
+	case <-x.conn.ended:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-x.answered: // right before the end
+		return x.err
+	default:
+		return x.conn.why
+	}
+}
+
+// do sends and waits.
+func (c *conn) do(ctx context.Context, talk func(context.Context, *pgx.Conn) error) error {
+	return c.send(talk).wait(ctx)
+}
+
+func (c *conn) dead() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// run is the goroutine that talks.
+func (c *conn) run() {
+	var last error
+	for c.life.Err() == nil && !c.pg.IsClosed() {
+		select {
+		case x := <-c.requests:
+			x.err = x.talk(c.life, c.pg)
+			last = x.err
+			close(x.answered)
+			continue
+		default:
+		}
+		idle, hush := context.WithCancel(c.life)
+		c.mu.Lock()
+		c.hush = hush
+		c.mu.Unlock()
+		// A request that came before there was something to hush is seen here.
+		if len(c.requests) == 0 {
+			_, last = c.pg.WaitForNotification(idle)
+		}
+		hush()
+	}
+	c.why = last
+	if last == nil || c.life.Err() != nil {
+		c.why = errKilled
+	}
+	close(c.ended)
+	c.kill()
+	// A short word of farewell. If a statement was under way, pgx asks the server to cancel it, in the background.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	c.pg.Close(ctx)
+	select {
+	case <-c.pg.PgConn().CleanupDone():
+	case <-ctx.Done():
+	}
+}
