@@ -12,16 +12,16 @@ import (
 // conn is a connection of one claim at a time. One goroutine talks on it, one request after the other. While there is
 // none it listens, so that it hears at once that the server ended the session.
 type conn struct {
-	pg       *pgx.Conn
-	place    place // without Xact
-	life     context.Context
-	kill     context.CancelFunc // ends the connection, whatever it is doing
-	requests chan *exchange
-	ended    chan struct{}
-	why      error // after ended
+	pg    *pgx.Conn
+	place place // without Xact
+	life  context.Context
+	kill  context.CancelFunc // ends the connection, whatever it is doing
+	ended chan struct{}
+	why   error // after ended
 
-	mu   sync.Mutex
-	hush context.CancelFunc // ends the listening
+	mu       sync.Mutex
+	requests []*exchange
+	hush     context.CancelFunc // ends the listening
 
 	// Guarded by the session.
 	idle *time.Timer // ends a connection that nobody used for a while
@@ -38,7 +38,7 @@ type exchange struct {
 var errKilled = errors.New("the connection was given up")
 
 func newConn(pg *pgx.Conn) *conn {
-	c := &conn{pg: pg, requests: make(chan *exchange, 16), ended: make(chan struct{}), hush: func() {}}
+	c := &conn{pg: pg, ended: make(chan struct{}), hush: func() {}}
 	c.life, c.kill = context.WithCancel(context.Background())
 	return c
 }
@@ -47,14 +47,26 @@ func newConn(pg *pgx.Conn) *conn {
 // back: what the server makes of it counts.
 func (c *conn) send(talk func(context.Context, *pgx.Conn) error) *exchange {
 	x := &exchange{conn: c, talk: talk, answered: make(chan struct{})}
-	select {
-	case c.requests <- x:
-	case <-c.ended:
-	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests = append(c.requests, x)
 	c.hush()
-	c.mu.Unlock()
 	return x
+}
+
+// next returns the first request, or else a context to listen with, which ends when one comes.
+func (c *conn) next() (*exchange, context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.requests) > 0 {
+		x := c.requests[0]
+		c.requests = c.requests[1:]
+		return x, nil
+	}
+	c.hush()
+	var quiet context.Context
+	quiet, c.hush = context.WithCancel(c.life)
+	return nil, quiet
 }
 
 // wait returns what talk returned, or why the connection ended, or the error of ctx.
@@ -92,23 +104,14 @@ func (c *conn) dead() bool {
 func (c *conn) run() {
 	var last error
 	for c.life.Err() == nil && !c.pg.IsClosed() {
-		select {
-		case x := <-c.requests:
-			x.err = x.talk(c.life, c.pg)
-			last = x.err
-			close(x.answered)
+		x, quiet := c.next()
+		if x == nil {
+			_, last = c.pg.WaitForNotification(quiet)
 			continue
-		default:
 		}
-		idle, hush := context.WithCancel(c.life)
-		c.mu.Lock()
-		c.hush = hush
-		c.mu.Unlock()
-		// A request that came before there was something to hush is seen here.
-		if len(c.requests) == 0 {
-			_, last = c.pg.WaitForNotification(idle)
-		}
-		hush()
+		x.err = x.talk(c.life, c.pg)
+		last = x.err
+		close(x.answered)
 	}
 	c.why = last
 	if last == nil || c.life.Err() != nil {

@@ -112,6 +112,9 @@ func New(config *pgxpool.Config, o Options) (*Engine, error) {
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "drawbridge"
 	}
+	if !o.Xact { // a pooler would refuse it
+		config.ConnConfig.RuntimeParams["default_transaction_isolation"] = readCommitted
+	}
 	if config.ConnConfig.ValidateConnect == nil {
 		config.ConnConfig.ValidateConnect = primary
 	}
@@ -182,6 +185,9 @@ func (e *Engine) Close() error {
 // table is the quoted name of one of the schema's tables.
 func (e *Engine) table(name string) string { return pgx.Identifier{e.options.Schema, name}.Sanitize() }
 
+// readCommitted is the isolation in which each statement sees what was committed before it began, also before it waited.
+const readCommitted = "read committed"
+
 // check finds out, once, whether the server and its tables are fit.
 func (e *Engine) check(ctx context.Context) error {
 	e.mu.Lock()
@@ -192,24 +198,39 @@ func (e *Engine) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, request)
 	defer cancel()
 	var (
-		version  int
-		encoding string
-		tables   bool
+		version             int
+		encoding, isolation string
+		tables              bool
 	)
-	err := e.pool.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), to_regclass($1) IS NOT NULL`,
-		e.table("fence")).Scan(&version, &encoding, &tables)
+	err := e.pool.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
+		current_setting('default_transaction_isolation'), to_regclass($1) IS NOT NULL`,
+		e.table("fence")).Scan(&version, &encoding, &isolation, &tables)
 	switch {
 	case err != nil:
-		return err
+		return refused(err)
 	case version < 140000:
 		return unfit{fmt.Sprintf("the server is PostgreSQL %d; 14 or later is needed", version/10000)}
 	case encoding != "UTF8":
 		return unfit{fmt.Sprintf("the database is encoded in %s; create one with UTF8 for the names of locks", encoding)}
+	case isolation != readCommitted:
+		return unfit{fmt.Sprintf("default_transaction_isolation is %q for this role; set it to %q", isolation, readCommitted)}
 	case !tables:
 		return unfit{fmt.Sprintf("schema %q has no tables of drawbridge; run postgres.Migrate once, or the SQL that postgres.SQL prints", e.options.Schema)}
 	}
 	e.ready = true
 	return nil
+}
+
+// look runs a statement that only reads, once more if the connection turns out to have been dead.
+func (e *Engine) look(ctx context.Context, statement func(context.Context) error) error {
+	if err := e.check(ctx); err != nil {
+		return err
+	}
+	err := statement(ctx)
+	if err != nil && ctx.Err() == nil && (code(err) == adminShutdown || code(err) == "") && !errors.Is(err, pgx.ErrNoRows) {
+		err = statement(ctx)
+	}
+	return err
 }
 
 // request is the longest that one short statement may take where the caller's context sets no closer end.

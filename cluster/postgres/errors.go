@@ -19,8 +19,18 @@ func (u unfit) Error() string { return "drawbridge: " + u.why }
 // errPooler names the way out.
 var errPooler = unfit{"there is a pooler before PostgreSQL that does not keep sessions apart; connect to the server itself, or set Options.Xact (xact=true in the URL)"}
 
+// refused explains an error of a new connection: its settings are not taken by a pooler, or by a server that is too old.
+func refused(err error) error {
+	switch code(err) {
+	case undefinedParameter, invalidParameter, protocolViolation:
+		return unfit{fmt.Sprintf("the settings of the session were refused (%v); PostgreSQL 14 or later is needed, and if %s", err, errPooler.why)}
+	}
+	return err
+}
+
 const (
 	queryCanceled      = "57014"
+	adminShutdown      = "57P01"
 	undefinedParameter = "42704"
 	invalidParameter   = "22023"
 	protocolViolation  = "08P01"

@@ -21,39 +21,47 @@ func (e *Engine) entries() string {
 }
 
 // Entries implements cluster.Engine. Readers of one process share one entry.
-func (e *Engine) Entries(ctx context.Context, name string) ([]cluster.Entry, error) {
-	if err := e.check(ctx); err != nil {
+func (e *Engine) Entries(ctx context.Context, name string) (entries []cluster.Entry, err error) {
+	err = e.look(ctx, func(ctx context.Context) error {
+		rows, err := e.pool.Query(ctx, e.entries(), e.keysOf(name).lock, name)
+		if err != nil {
+			return err
+		}
+		entries, err = pgx.CollectRows(rows, scanEntry)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("drawbridge: listing lock %q: %w", name, err)
 	}
-	rows, err := e.pool.Query(ctx, e.entries(), e.keysOf(name).lock, name)
-	if err == nil {
-		var entries []cluster.Entry
-		entries, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (x cluster.Entry, err error) {
-			var pid int32
-			writes := false
-			if err = row.Scan(&pid, &x.Host, &x.PID, &x.Label, &x.Since, &x.Token, &writes, &x.Granted); writes {
-				x.Mode = cluster.Write
-			} else {
-				x.Mode = cluster.Read
-			}
-			return x, err
-		})
-		if err == nil {
-			return entries, nil
-		}
+	return entries, nil
+}
+
+func scanEntry(row pgx.CollectableRow) (x cluster.Entry, err error) {
+	var (
+		pid    int32
+		writes bool
+	)
+	err = row.Scan(&pid, &x.Host, &x.PID, &x.Label, &x.Since, &x.Token, &writes, &x.Granted)
+	x.Mode = cluster.Read
+	if writes {
+		x.Mode = cluster.Write
 	}
-	return nil, fmt.Errorf("drawbridge: listing lock %q: %w", name, err)
+	return x, err
 }
 
 // Names implements cluster.Engine.
 func (e *Engine) Names(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		rows, err := e.pool.Query(ctx, `SELECT DISTINCT b.name FROM `+e.table("backend")+` b JOIN pg_locks l ON l.pid = b.pid
-			WHERE starts_with(b.name, $1) AND `+locksOf+`b.key`, prefix)
 		var names []string
-		if err == nil {
+		err := e.look(ctx, func(ctx context.Context) error {
+			rows, err := e.pool.Query(ctx, `SELECT DISTINCT b.name FROM `+e.table("backend")+` b JOIN pg_locks l ON l.pid = b.pid
+				WHERE starts_with(b.name, $1) AND `+locksOf+`b.key`, prefix)
+			if err != nil {
+				return err
+			}
 			names, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		}
+			return err
+		})
 		if err != nil {
 			yield("", fmt.Errorf("drawbridge: listing locks: %w", err))
 			return
@@ -69,6 +77,9 @@ func (e *Engine) Names(ctx context.Context, prefix string) iter.Seq2[string, err
 // Remove implements cluster.Engine. It ends the session that has the lock, and with it all readers of that process that
 // share its claim. Of several sessions with the token, which readers can have, it ends one.
 func (e *Engine) Remove(ctx context.Context, name string, token cluster.Token) error {
+	if err := e.check(ctx); err != nil {
+		return fmt.Errorf("drawbridge: releasing lock %q: %w", name, err)
+	}
 	tag, err := e.pool.Exec(ctx, `WITH entries AS (`+e.entries()+`)
 		SELECT pg_terminate_backend(pid, 5000) FROM (SELECT pid FROM entries WHERE granted AND token = $3 LIMIT 1) one`,
 		e.keysOf(name).lock, name, int64(token))
@@ -86,6 +97,9 @@ func (e *Engine) Remove(ctx context.Context, name string, token cluster.Token) e
 // draws a token meanwhile; a Try at that moment is refused.
 func (e *Engine) Prune(ctx context.Context) (int, error) {
 	total, after := 0, ""
+	if err := e.check(ctx); err != nil {
+		return 0, fmt.Errorf("drawbridge: pruning: %w", err)
+	}
 	for {
 		names, err := e.pruneBatch(ctx, after, &total)
 		if err != nil {

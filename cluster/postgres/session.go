@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -67,11 +66,7 @@ func (s *session) connect(ctx context.Context) (*conn, error) {
 	settings := s.settings()
 	pg, err := s.engine.dial(ctx, settings)
 	if err != nil {
-		switch code(err) {
-		case undefinedParameter, invalidParameter, protocolViolation:
-			return nil, unfit{fmt.Sprintf("the settings of a lock's session were refused (%v); if %s", err, errPooler.why)}
-		}
-		return nil, err
+		return nil, refused(err)
 	}
 	c := newConn(pg)
 	if !s.engine.options.Xact {

@@ -27,11 +27,10 @@ func (e *Engine) Value(ctx context.Context, name string) (cluster.Value, error) 
 
 // value reads the row. Without data it is deleted; without a row it has no version either.
 func (e *Engine) value(ctx context.Context, name string) (v cluster.Value, err error) {
-	if err := e.check(ctx); err != nil {
-		return v, err
-	}
-	err = e.pool.QueryRow(ctx, `SELECT version, data, data IS NULL FROM `+e.table("value")+` WHERE name = $1`, name).
-		Scan(&v.Version, &v.Data, &v.Deleted)
+	err = e.look(ctx, func(ctx context.Context) error {
+		return e.pool.QueryRow(ctx, `SELECT version, data, data IS NULL FROM `+e.table("value")+` WHERE name = $1`, name).
+			Scan(&v.Version, &v.Data, &v.Deleted)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return cluster.Value{Deleted: true}, nil
 	}

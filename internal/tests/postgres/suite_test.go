@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -125,4 +124,7 @@ func suite(t *testing.T, direct, url string, o postgres.Options) {
 
 func TestSuite(t *testing.T) { suite(t, shared(t), shared(t), postgres.Options{}) }
 
-var _ = context.Background
+// fresh is a name that nobody has used.
+func fresh(t testing.TB) string {
+	return fmt.Sprintf("%s %d %d", t.Name(), machines.Add(1), time.Now().UnixNano())
+}
