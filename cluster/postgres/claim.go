@@ -112,21 +112,25 @@ func (c *claim) enter(ctx context.Context) error {
 }
 
 // open returns what the connection is to the server. With Xact it begins the transaction that will have the lock.
-func (c *claim) open(ctx context.Context, conn *conn) (p place, err error) {
+func (c *claim) open(ctx context.Context, conn *conn) (place, error) {
+	var p place
 	if !c.xact() {
 		return conn.place, nil
 	}
 	begin := fmt.Sprintf("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = %s;"+
 		"SET LOCAL client_connection_check_interval = %s; SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; SAVEPOINT downgrade",
 		millis(c.session.options.TTL), millis(lookout(c.session.options.TTL)))
-	err = conn.do(ctx, func(ctx context.Context, pg *pgx.Conn) error {
+	err := conn.do(ctx, func(ctx context.Context, pg *pgx.Conn) error {
 		if err := run(ctx, pg, begin); err != nil {
 			return err
 		}
 		return pg.QueryRow(ctx, "SELECT pid, backend_start, xact_start FROM pg_stat_activity WHERE pid = pg_backend_pid()").
 			Scan(&p.pid, &p.started, &p.xact)
 	})
-	return p, err
+	if err != nil {
+		return place{}, err // p may still be written
+	}
+	return p, nil
 }
 
 // run sends statements without parameters, several in one round trip.
@@ -184,7 +188,7 @@ func (c *claim) ask(ctx context.Context, try bool) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil && (c.conn.dead() || code(err) == queryCanceled):
+		case err != nil && (hasEnded(err) || code(err) == queryCanceled):
 			return lost(err)
 		case err != nil:
 			return err
@@ -251,7 +255,7 @@ func (c *claim) settle(ctx context.Context, trouble func(error)) (cluster.Grant,
 			token, err = c.draw(ctx, pg)
 			return err
 		})
-		if err != nil && (c.conn.dead() || code(err) == queryCanceled) {
+		if err != nil && (hasEnded(err) || code(err) == queryCanceled) {
 			err = lost(err)
 		}
 		if err != nil {
@@ -299,7 +303,7 @@ func (c *claim) ping(ctx context.Context) (time.Duration, error) {
 		_, err := pg.Exec(ctx, "SELECT 1")
 		return err
 	})
-	if err != nil && (c.conn.dead() || c.xact() && code(err) != "") {
+	if err != nil && (hasEnded(err) || c.xact() && code(err) != "") {
 		// An error within a transaction ends it, and the lock with it.
 		return 0, lost(err)
 	}
@@ -325,7 +329,7 @@ func (c *claim) Downgrade(ctx context.Context) error {
 	x := c.downgrading
 	c.mu.Unlock()
 	err := x.wait(ctx)
-	if err != nil && (c.conn.dead() || ctx.Err() == nil) {
+	if err != nil && (hasEnded(err) || ctx.Err() == nil) {
 		c.conn.kill() // nobody knows what it has
 		return lost(err)
 	}
@@ -393,7 +397,7 @@ func (c *claim) unlock(ctx context.Context) error {
 		c.holds.Stop()
 		c.session.put(c.conn)
 		return nil
-	case ctx.Err() != nil && !c.conn.dead() && c.holds.Held() == nil:
+	case ctx.Err() != nil && !hasEnded(err) && c.holds.Held() == nil:
 		return err // not answered yet
 	}
 	return c.abandon(err)
@@ -430,27 +434,26 @@ func (c *claim) giveUp(ctx context.Context, pg *pgx.Conn) error {
 
 // withdraw takes back what did not become a hold: a place in the queue, a grant that came too late, or nothing.
 func (c *claim) withdraw(ctx context.Context) error {
+	var asked error
 	if c.asking != nil {
 		if err := c.answer(ctx); err != nil {
 			return c.leave(err)
 		}
-		if c.asking.err == nil && !c.refused && !c.conn.dead() {
-			if err := c.conn.do(ctx, c.giveUp); err != nil {
-				c.conn.kill()
-			} else {
-				c.session.put(c.conn)
-				return nil
-			}
-		}
+		asked = c.asking.wait(context.Background()) // there is an answer, or the connection has ended
 	}
-	if c.xact() && !c.conn.dead() {
-		if err := c.conn.do(ctx, func(ctx context.Context, pg *pgx.Conn) error { return run(ctx, pg, "ROLLBACK") }); err != nil {
-			c.conn.kill()
+	if !hasEnded(asked) {
+		err := error(nil)
+		switch {
+		case c.asking != nil && asked == nil && !c.refused:
+			err = c.conn.do(ctx, c.giveUp)
+		case c.xact():
+			err = c.conn.do(ctx, func(ctx context.Context, pg *pgx.Conn) error { return run(ctx, pg, "ROLLBACK") })
 		}
-	}
-	if c.conn.life.Err() == nil && !c.conn.dead() {
-		c.session.put(c.conn)
-		return nil
+		if err == nil {
+			c.session.put(c.conn)
+			return nil
+		}
+		c.conn.kill()
 	}
 	// The connection is gone. Its session may not have noticed, and have the lock or a place still.
 	if err := c.session.engine.evict(ctx, c.place); err != nil {

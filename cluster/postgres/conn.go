@@ -37,6 +37,13 @@ type exchange struct {
 
 var errKilled = errors.New("the connection was given up")
 
+// ended is an error with which the connection ended.
+type ended struct{ error }
+
+func (e ended) Unwrap() error { return e.error }
+
+func hasEnded(err error) bool { return errors.As(err, new(ended)) }
+
 func newConn(pg *pgx.Conn) *conn {
 	c := &conn{pg: pg, ended: make(chan struct{}), hush: func() {}}
 	c.life, c.kill = context.WithCancel(context.Background())
@@ -69,7 +76,8 @@ func (c *conn) next() (*exchange, context.Context) {
 	return nil, quiet
 }
 
-// wait returns what talk returned, or why the connection ended, or the error of ctx.
+// wait returns what talk returned, or why the connection ended, or the error of ctx. An error with which the connection
+// ended is an ended.
 func (x *exchange) wait(ctx context.Context) error {
 	select {
 	case <-x.answered:
@@ -111,12 +119,15 @@ func (c *conn) run() {
 		}
 		x.err = x.talk(c.life, c.pg)
 		last = x.err
+		if x.err != nil && c.pg.IsClosed() {
+			x.err = ended{x.err}
+		}
 		close(x.answered)
 	}
-	c.why = last
 	if last == nil || c.life.Err() != nil {
-		c.why = errKilled
+		last = errKilled
 	}
+	c.why = ended{last}
 	close(c.ended)
 	c.kill()
 	// A short word of farewell. If a statement was under way, pgx asks the server to cancel it, in the background.
