@@ -17,13 +17,13 @@ type unfit struct{ why string }
 func (u unfit) Error() string { return "drawbridge: " + u.why }
 
 // errPooler names the way out.
-var errPooler = unfit{"there is a pooler before PostgreSQL that does not keep sessions apart; connect to the server itself, or set Options.Xact (xact=true in the URL)"}
+var errPooler = unfit{"there is a pooler before PostgreSQL; connect to the server itself, or set Options.Xact (xact=true in the URL)"}
 
 // refused explains an error of a new connection: its settings are not taken by a pooler, or by a server that is too old.
 func refused(err error) error {
 	switch code(err) {
 	case undefinedParameter, invalidParameter, protocolViolation:
-		return unfit{fmt.Sprintf("the settings of the session were refused (%v); PostgreSQL 14 or later is needed, and if %s", err, errPooler.why)}
+		return unfit{fmt.Sprintf("a setting of the session was refused; PostgreSQL 14 or later is needed, and behind a pooler Options.Xact (xact=true in the URL): %v", err)}
 	}
 	return err
 }

@@ -153,10 +153,10 @@ func (e *Engine) Guard(ctx context.Context, tx pgx.Tx, name string, mode cluster
 		return err
 	}
 	fence := e.table("fence")
-	statement := `INSERT INTO ` + fence + ` AS f (name, write) SELECT $1, $2 WHERE $2 > 0
+	statement := `INSERT INTO ` + fence + ` AS f (name, write) SELECT $1, $2::bigint WHERE $2::bigint > 0
 		ON CONFLICT (name) DO UPDATE SET write = excluded.write WHERE excluded.write >= f.write AND excluded.write > f.read`
 	if mode == cluster.Read {
-		statement = `INSERT INTO ` + fence + ` AS f (name, read) SELECT $1, $2 WHERE $2 > 0
+		statement = `INSERT INTO ` + fence + ` AS f (name, read) SELECT $1, $2::bigint WHERE $2::bigint > 0
 			ON CONFLICT (name) DO UPDATE SET read = greatest(f.read, excluded.read) WHERE excluded.read >= f.write`
 	}
 	tag, err := tx.Exec(ctx, statement, name, int64(token))

@@ -232,3 +232,22 @@ func within(t testing.TB, d time.Duration) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// backup is a standby of the server as it is now, not started, that will hear no more of it.
+func (s *server) backup(t testing.TB) *server {
+	t.Helper()
+	b := &server{bin: s.bin, dir: filepath.Join(folder(t), "data"), port: freePort(t)}
+	copying := exec.Command(filepath.Join(s.bin, "pg_basebackup"), "-D", b.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(s.port),
+		"-U", "drawbridge", "-X", "stream", "-c", "fast", "--no-sync")
+	copying.SysProcAttr, copying.Dir = unprivileged(t), s.dir
+	if out, err := copying.CombinedOutput(); err != nil {
+		t.Fatalf("pg_basebackup: %v\n%s", err, out)
+	}
+	signal := filepath.Join(b.dir, "standby.signal")
+	if err := os.WriteFile(signal, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	give(t, signal)
+	t.Cleanup(func() { b.stop() })
+	return b
+}
