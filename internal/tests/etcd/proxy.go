@@ -1,0 +1,153 @@
+package etcd
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// proxy is a TCP proxy on loopback that can be slow or deaf in each direction.
+type proxy struct {
+	target   string
+	listener net.Listener
+	done     sync.WaitGroup
+
+	mu      sync.Mutex
+	changed chan struct{} // closed when a direction changes
+	up      direction     // towards the server
+	down    direction
+	conns   map[net.Conn]struct{}
+}
+
+type direction struct {
+	delay time.Duration
+	cut   bool // nothing passes, nobody is told
+}
+
+func newProxy(t testing.TB, target string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{target: target, listener: l, changed: make(chan struct{}), conns: make(map[net.Conn]struct{})}
+	p.done.Go(p.accept)
+	t.Cleanup(p.close)
+	return p
+}
+
+func (p *proxy) addr() string { return p.listener.Addr().String() }
+
+// set changes both directions.
+func (p *proxy) set(up, down direction) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.up, p.down = up, down
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// reset breaks all connections with an RST.
+func (p *proxy) reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		c.(*net.TCPConn).SetLinger(0)
+		c.Close()
+	}
+	clear(p.conns)
+}
+
+func (p *proxy) close() {
+	p.listener.Close()
+	p.reset()
+	p.set(direction{}, direction{})
+	p.done.Wait()
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns[client], p.conns[server] = struct{}{}, struct{}{}
+		p.mu.Unlock()
+		p.done.Go(func() { p.pipe(server, client, &p.up) })
+		p.done.Go(func() { p.pipe(client, server, &p.down) })
+	}
+}
+
+// chunk is what was read at one moment. Each is delayed from its own arrival, so that those behind it do not wait for
+// it on top of their own delay.
+type chunk struct {
+	data    []byte
+	arrived time.Time
+}
+
+func (p *proxy) pipe(to, from net.Conn, d *direction) {
+	queue := make(chan chunk, 1024)
+	p.done.Go(func() {
+		defer to.Close()
+		for c := range queue {
+			p.pass(c, d)
+			if _, err := to.Write(c.data); err != nil {
+				break
+			}
+		}
+		for range queue { // let the reader end
+		}
+	})
+	defer close(queue)
+	defer from.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			queue <- chunk{append([]byte(nil), buf[:n]...), time.Now()}
+		}
+		if err != nil {
+			if err != io.EOF {
+				p.forget(from, to)
+			}
+			return
+		}
+	}
+}
+
+// pass returns when the chunk may go on.
+func (p *proxy) pass(c chunk, d *direction) {
+	for {
+		p.mu.Lock()
+		now, changed := *d, p.changed
+		p.mu.Unlock()
+		if now.cut {
+			<-changed
+			continue
+		}
+		left := now.delay - time.Since(c.arrived)
+		if left <= 0 {
+			return
+		}
+		select {
+		case <-time.After(left):
+		case <-changed:
+		}
+	}
+}
+
+func (p *proxy) forget(cs ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range cs {
+		delete(p.conns, c)
+	}
+}
