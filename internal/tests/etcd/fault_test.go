@@ -10,6 +10,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/drawbridge-go/drawbridge/cluster"
 	"github.com/drawbridge-go/drawbridge/cluster/etcd"
@@ -349,7 +351,8 @@ func waitEpoch(t testing.TB, c *clientv3.Client) {
 	}
 }
 
-// heldBack is a KV whose next transaction is under way for so long that its sender gives up, and arrives all the same.
+// heldBack is a KV whose next transaction is still under way when its sender has lost the connection, and arrives all the
+// same.
 type heldBack struct {
 	clientv3.KV
 	endpoint string
@@ -391,8 +394,8 @@ func (x *heldTxn) Commit() (*clientv3.TxnResponse, error) {
 		_, err := x.txn.Commit()
 		x.kv.made <- err
 	}()
-	<-x.ctx.Done()
-	return nil, x.ctx.Err()
+	time.Sleep(100 * time.Millisecond)
+	return nil, status.Error(codes.Unavailable, "the connection is lost")
 }
 
 // An operator deletes the key with etcdctl; nobody tells the holder but etcd.

@@ -115,9 +115,9 @@ func stormRound(t *testing.T, admin *clientv3.Client, endpoint string, round int
 		case 1:
 			m.link.reset()
 		case 2:
-			m.link.set(direction{}, direction{delay: rand.N(20 * time.Millisecond)})
+			m.link.set(direction{}, direction{delay: rand.N(5 * time.Millisecond)})
 		case 3:
-			m.link.set(direction{delay: rand.N(20 * time.Millisecond)}, direction{})
+			m.link.set(direction{delay: rand.N(5 * time.Millisecond)}, direction{})
 		case 4:
 			deleteOne(t, admin)
 		}
