@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // cycles knows the waits of the process that can be part of a deadlock over
@@ -18,7 +17,7 @@ import (
 var cycles deadlocks
 
 type deadlocks struct {
-	mu      sync.Mutex
+	mu      mutex
 	holders map[*core]map[*wait]struct{} // the waits that carry a hold of a lock
 }
 
@@ -109,7 +108,7 @@ func (v *wait) blockedBy(other *wait) bool {
 		return false
 	}
 	// The door is closed while a writer holds or waits for those inside.
-	shut := v.core.state.load()&closed != 0
+	shut := v.core.state.Load()&closed != 0
 	for s := other.scope; s != nil; s = s.parent {
 		if s.core != v.core || !s.live() {
 			continue

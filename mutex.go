@@ -28,24 +28,26 @@ func (p Policy) checkMutex() {
 	}
 }
 
-func (m *Mutex) call(ctx context.Context) call {
-	return call{ctx: ctx, lock: m, policy: m.Policy, mode: Write}
+func (m *Mutex) call() call {
+	return call{lock: m, policy: m.Policy, mode: Write}
 }
 
 // Lock takes m, and waits while somebody holds it.
 func (m *Mutex) Lock() {
-	if !m.core.enterWriting() {
+	if !m.core.state.CompareAndSwap(fastFree.Load(), busy) {
 		m.acquire()
 	}
 }
 
 // TryLock takes m if Lock would not wait, and reports whether it did. It never
 // fails on a Mutex that nobody holds or is calling.
-func (m *Mutex) TryLock() bool { return m.core.enterWriting() || m.try() }
+func (m *Mutex) TryLock() bool {
+	return m.core.state.CompareAndSwap(fastFree.Load(), busy) || m.try()
+}
 
 // Unlock ends the hold. It is a fatal error if there is none.
 func (m *Mutex) Unlock() {
-	if !m.core.leaveWriting() {
+	if !m.core.state.CompareAndSwap(fastBusy.Load(), free) {
 		m.release()
 	}
 }
@@ -53,12 +55,10 @@ func (m *Mutex) Unlock() {
 // LockContext is Lock for a call that can wait only as long as ctx, with the
 // errors of [RWMutex.LockContext].
 func (m *Mutex) LockContext(ctx context.Context) error {
-	mustContext(ctx)
-	k := m.call(ctx)
-	if ctx.Err() != nil {
-		return newWaitError(&k, 0, m.core.picture())
+	if ctx != nil && ctx.Err() == nil && m.core.state.CompareAndSwap(fastFree.Load(), busy) {
+		return nil
 	}
-	return m.core.acquireContext(&k)
+	return m.acquireContext(ctx)
 }
 
 // Locked reports whether somebody holds m. It is out of date when it returns:
@@ -74,29 +74,39 @@ func (m *Mutex) State() State { return m.core.picture() }
 // [runtime.Goexit]. If m cannot be had, WithLock returns an error of
 // [RWMutex.LockContext] without calling fn.
 func (m *Mutex) WithLock(ctx context.Context, fn func(context.Context) error) error {
-	return m.core.within(m.call(ctx), func(ctx context.Context, _ *scope) error { return fn(ctx) })
+	call := m.call().with(ctx)
+	return m.core.within(&call, func(ctx context.Context, _ *scope) error { return fn(ctx) })
 }
 
 // Observe sends the events of m to o until stop is called, as
 // [RWMutex.Observe] does.
 func (m *Mutex) Observe(o Observer) (stop func()) {
-	k := m.call(nil)
+	k := m.call()
 	return m.core.observe(&k, o)
 }
 
 func (m *Mutex) acquire() {
-	k := m.call(nil)
+	k := m.call()
 	if err := m.core.acquire(&k); err != nil {
 		panic(err) // a call without a context has nothing to fail for
 	}
 }
 
+func (m *Mutex) acquireContext(ctx context.Context) error {
+	mustContext(ctx)
+	k := m.call().with(ctx)
+	if ctx.Err() != nil {
+		return newWaitError(&k, 0, m.core.picture())
+	}
+	return m.core.acquire(&k)
+}
+
 func (m *Mutex) try() bool {
-	k := m.call(nil)
+	k := m.call()
 	return m.core.try(&k)
 }
 
 func (m *Mutex) release() {
-	k := m.call(nil)
+	k := m.call()
 	m.core.release(&k, writerLeaves)
 }

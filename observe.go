@@ -86,7 +86,8 @@ func (k EventKind) String() string {
 // Event is one thing that happened to an observed lock.
 type Event struct {
 	// Lock is the lock as its user knows it: a *[RWMutex], *[Mutex],
-	// *[Guarded] or *[Keyed]. Key is the key for a [Keyed], else nil.
+	// *[Guarded], *[Keyed] or, for its updates and builds, *[Snapshot].
+	// Key is the key for a [Keyed], else nil.
 	Lock any
 	Key  any
 
@@ -105,6 +106,11 @@ type Event struct {
 	// the observation, and for a Waiting that is not an upgrade.
 	Hold uint64
 
+	// Wait names the wait, unlike any other of the process: it is the same
+	// in a Waiting and in the Granted, Upgraded or GaveUp that follows it,
+	// and 0 in every event that no Waiting came before.
+	Wait uint64
+
 	Waited time.Duration // Granted, Upgraded, GaveUp: how long the call waited
 	Held   time.Duration // Released, Downgraded: how long, 0 where Hold is 0
 	Err    error         // GaveUp: what the call returns
@@ -119,6 +125,20 @@ type Observer interface {
 	Observe(context.Context, Event)
 }
 
+// Observable is a lock whose events can be observed: a *[RWMutex], *[Mutex],
+// *[Guarded], *[Keyed] or *[Snapshot]. Other types cannot implement it, except
+// by embedding one of these.
+type Observable interface {
+	Observe(Observer) (stop func())
+	observable()
+}
+
+func (*RWMutex) observable()     {}
+func (*Mutex) observable()       {}
+func (*Guarded[T]) observable()  {}
+func (*Keyed[K]) observable()    {}
+func (*Snapshot[T]) observable() {}
+
 // ObserveAll observes every lock of the process, named or not, those that do
 // not exist yet included, until stop is called. Calls in flight may still
 // deliver an event while stop runs. Without observers a lock pays one load of
@@ -127,32 +147,56 @@ func ObserveAll(o Observer) (stop func()) {
 	if o == nil {
 		panic("drawbridge: nil Observer")
 	}
-	return everywhere.add(o)
+	entry := &o // its address tells two registrations of one observer apart
+	setEverywhere(entry, with)
+	return sync.OnceFunc(func() { setEverywhere(entry, without) })
 }
 
-// everywhere has the observers of all locks. Its active word is what the fast
-// paths load.
+func setEverywhere(entry *Observer, change func([]*Observer, *Observer) []*Observer) {
+	everywhere.mu.Lock()
+	defer everywhere.mu.Unlock()
+	setFast(len(everywhere.set(entry, change)) == 0)
+}
+
+// everywhere has the observers of all locks.
 var everywhere observers
+
+// fastFree and fastBusy are what the fast paths compare with where they expect
+// free and busy: just these while nobody observes all locks, else a state that
+// no lock is ever in, so that every fast path fails. That costs them a load of a
+// word that is seldom written.
+var fastFree, fastBusy atomic.Uint64
+
+func init() { setFast(true) }
+
+func setFast(on bool) {
+	if on && !raceEnabled {
+		fastFree.Store(free)
+		fastBusy.Store(busy)
+	} else {
+		fastFree.Store(noState)
+		fastBusy.Store(noState)
+	}
+}
+
+const noState = 1 // a reader inside a lock that was never used
+
+// unseen reports whether nobody observes all locks.
+func unseen() bool { return everywhere.some.Load() == 0 }
 
 // observers is a set that is read without a lock and changed rarely.
 type observers struct {
-	active atomic.Bool
-	list   atomic.Pointer[[]*Observer]
-	mu     sync.Mutex
+	mu   sync.Mutex
+	list atomic.Pointer[[]*Observer]
+	some atomic.Int32 // how many there are
 }
 
-func (s *observers) add(o Observer) (stop func()) {
-	entry := &o // its address tells two registrations of one observer apart
-	s.change(entry, with)
-	return sync.OnceFunc(func() { s.change(entry, without) })
-}
-
-func (s *observers) change(entry *Observer, f func([]*Observer, *Observer) []*Observer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := f(s.all(), entry)
+// set changes the set by with or without. The caller has mu.
+func (s *observers) set(entry *Observer, change func([]*Observer, *Observer) []*Observer) []*Observer {
+	l := change(s.all(), entry)
 	s.list.Store(&l)
-	s.active.Store(len(l) > 0)
+	s.some.Store(int32(len(l)))
+	return l
 }
 
 func (s *observers) all() []*Observer {

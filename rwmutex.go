@@ -51,36 +51,43 @@ type RWMutex struct {
 }
 
 // call describes a call on rw.
-func (rw *RWMutex) call(ctx context.Context, m Mode) call {
-	return call{ctx: ctx, lock: rw, policy: rw.Policy, mode: m}
+func (rw *RWMutex) call(m Mode) call {
+	return call{lock: rw, policy: rw.Policy, mode: m}
 }
 
 // Lock takes rw to write. If anybody holds rw, Lock waits.
 func (rw *RWMutex) Lock() {
-	if !rw.core.enterWriting() {
-		rw.acquire(Write)
+	if !rw.core.state.CompareAndSwap(fastFree.Load(), busy) {
+		rw.lock()
 	}
 }
 
 // TryLock takes rw to write if Lock would not wait, and reports whether it
 // did. It never fails on a lock that nobody holds or is calling.
 func (rw *RWMutex) TryLock() bool {
-	return rw.core.enterWriting() || rw.try(Write)
+	return rw.core.state.CompareAndSwap(fastFree.Load(), busy) || rw.tryLock()
 }
 
 // Unlock ends a write hold. It is a fatal error if there is none.
 func (rw *RWMutex) Unlock() {
-	if !rw.core.leaveWriting() {
-		rw.release(Write, writerLeaves)
+	if !rw.core.state.CompareAndSwap(fastBusy.Load(), free) {
+		rw.unlock()
 	}
 }
 
 // RLock takes rw to read. It waits while a writer holds and, unless the policy
 // is [PreferReaders], while a writer waits.
 func (rw *RWMutex) RLock() {
-	if !rw.core.enterReading() {
-		rw.acquire(Read)
+	c := &rw.core
+	if old := c.state.Load(); old&^heatMask == fastFree.Load() {
+		if c.state.Add(1)&closed == 0 {
+			return
+		}
+		c.backOut()
+	} else if c.enterCrowded(old) {
+		return
 	}
+	rw.acquire(Read)
 }
 
 // TryRLock takes rw to read if RLock would not wait, and reports whether it did.
@@ -90,7 +97,12 @@ func (rw *RWMutex) TryRLock() bool {
 
 // RUnlock ends a read hold. It is a fatal error if there is none.
 func (rw *RWMutex) RUnlock() {
-	if !rw.core.leaveReading() {
+	c := &rw.core
+	if c.state.Load()&(ready|closed|watched|striped|writersWait) == fastFree.Load() {
+		if now := c.state.Add(^uint64(0)); now&(ready|closed|writersWait) != ready {
+			c.left(now)
+		}
+	} else if !c.leaveReading() {
 		rw.release(Read, readerLeaves)
 	}
 }
@@ -119,6 +131,9 @@ func (r *rlocker) Unlock() { (*RWMutex)(r).RUnlock() }
 //
 // LockContext panics if ctx is nil.
 func (rw *RWMutex) LockContext(ctx context.Context) error {
+	if ctx != nil && ctx.Err() == nil && rw.core.state.CompareAndSwap(fastFree.Load(), busy) {
+		return nil
+	}
 	return rw.acquireContext(ctx, Write)
 }
 
@@ -127,6 +142,17 @@ func (rw *RWMutex) LockContext(ctx context.Context) error {
 // does not wait behind a waiting writer; it ends its hold by RUnlock like any
 // other.
 func (rw *RWMutex) RLockContext(ctx context.Context) error {
+	if ctx != nil && ctx.Err() == nil {
+		c := &rw.core
+		if old := c.state.Load(); old&^heatMask == fastFree.Load() {
+			if c.state.Add(1)&closed == 0 {
+				return nil
+			}
+			c.backOut()
+		} else if c.enterCrowded(old) {
+			return nil
+		}
+	}
 	return rw.acquireContext(ctx, Read)
 }
 
@@ -136,12 +162,24 @@ func (rw *RWMutex) State() State { return rw.core.picture() }
 // Observe sends the events of rw to o until stop is called. An observed lock
 // takes the slow path in every call.
 func (rw *RWMutex) Observe(o Observer) (stop func()) {
-	k := rw.call(nil, 0)
+	k := rw.call(0)
 	return rw.core.observe(&k, o)
 }
 
+// Kept out of line, these leave Lock, TryLock and Unlock small enough to be
+// inlined.
+
+//go:noinline
+func (rw *RWMutex) lock() { rw.acquire(Write) }
+
+//go:noinline
+func (rw *RWMutex) tryLock() bool { return rw.try(Write) }
+
+//go:noinline
+func (rw *RWMutex) unlock() { rw.release(Write, writerLeaves) }
+
 func (rw *RWMutex) acquire(m Mode) {
-	k := rw.call(nil, m)
+	k := rw.call(m)
 	if err := rw.core.acquire(&k); err != nil {
 		panic(err) // a call without a context has nothing to fail for
 	}
@@ -149,19 +187,19 @@ func (rw *RWMutex) acquire(m Mode) {
 
 func (rw *RWMutex) acquireContext(ctx context.Context, m Mode) error {
 	mustContext(ctx)
-	k := rw.call(ctx, m)
+	k := rw.call(m).with(ctx)
 	if ctx.Err() != nil {
 		return newWaitError(&k, 0, rw.core.picture())
 	}
-	return rw.core.acquireContext(&k)
+	return rw.core.acquire(&k)
 }
 
 func (rw *RWMutex) try(m Mode) bool {
-	k := rw.call(nil, m)
+	k := rw.call(m)
 	return rw.core.try(&k)
 }
 
 func (rw *RWMutex) release(m Mode, ch change) {
-	k := rw.call(nil, m)
+	k := rw.call(m)
 	rw.core.release(&k, ch)
 }

@@ -3,9 +3,11 @@
 package drawbridge
 
 import (
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // What is in this file is all that the locks use to share memory and time, with
@@ -13,18 +15,30 @@ import (
 // scheduler before each step (sched_explore.go); here it is what it looks like,
 // and the compiler leaves nothing of it.
 
-// word is an atomic 64-bit word.
-type word struct{ v atomic.Uint64 }
+// barging is how often a call looks at the lock again before it queues. A
+// short section on another processor is over sooner than a sleep would begin.
+const barging = 30
 
-func (w *word) load() uint64              { return w.v.Load() }
-func (w *word) cas(old, next uint64) bool { return w.v.CompareAndSwap(old, next) }
-func (w *word) add(d uint64) uint64       { return w.v.Add(d) }
+// windowBits is how many bits count the releases in a window.
+const windowBits = 8
+
+// word is an atomic 64-bit word.
+type word = atomic.Uint64
 
 // section is the internal mutex. It is held for a few steps that never wait.
 type section struct{ mu sync.Mutex }
 
 func (s *section) lock()   { s.mu.Lock() }
 func (s *section) unlock() { s.mu.Unlock() }
+
+type (
+	flag           = atomic.Bool
+	counter        = atomic.Int32
+	stripeCount    = atomic.Int64
+	pointer[T any] = atomic.Pointer[T]
+	pool           = sync.Pool
+	mutex          = sync.Mutex // one that may be held for longer than a section
+)
 
 func now() time.Time { return time.Now() }
 
@@ -43,6 +57,20 @@ func either(a, b <-chan struct{}) bool {
 		return false
 	}
 }
+
+// heatLimit is how many readers that met others make a lock striped.
+const heatLimit = 512 * heatStep
+
+// stripeHash tells goroutines apart by where their stacks are. A goroutine has
+// the same hash for as long as its stack does not move.
+func stripeHash() uintptr {
+	var here byte
+	p := uintptr(unsafe.Pointer(&here))
+	return p>>11 ^ p>>15
+}
+
+// hashOf is the hash of a key.
+func hashOf[K comparable](seed maphash.Seed, key K) uint64 { return maphash.Comparable(seed, key) }
 
 // spawn runs f on a goroutine of its own.
 func spawn(f func()) { go f() }

@@ -69,21 +69,22 @@ func (ch change) misuse() string {
 // lock theirs when they wake. The caller has mu and must wake list after it.
 //
 // Only fast paths change the state meanwhile, so the plan is made for the
-// state that was seen and made anew when that has changed.
+// state that was seen and made anew when that has changed. On a striped lock it
+// may take two rounds: one closes the door, the next counts who is inside.
 //
 //go:norace
 func (c *core) settle(ch change, list *wakeList) {
-	for {
-		old := c.state.load()
-		p := plan{q: c.q, state: ch.apply(old)}
+	for again := true; again; {
+		old := c.state.Load()
+		p := plan{c: c, q: c.q, old: old, state: ch.apply(old)}
 		if c.q != nil {
 			p.make(ch)
 		} else if p.state&writing == 0 {
 			p.state &^= closed
 		}
-		if c.state.cas(old, p.state) {
+		if c.state.CompareAndSwap(old, p.state) {
 			p.carryOut(list)
-			return
+			ch, again = nothing, p.again
 		}
 	}
 }
@@ -91,14 +92,17 @@ func (c *core) settle(ch change, list *wakeList) {
 // plan is what settle is about to do. Making it changes nothing; the lists are
 // changed by carryOut, after the state.
 type plan struct {
+	c     *core
 	q     *queue
-	state uint64
+	old   uint64
+	state uint64 // to be
 
 	readers    int     // how many of the first readers are granted
 	upgradable *waiter // granted
-	writer     *waiter // granted, or nil
+	writer     *waiter // granted
 	drainer    *waiter // the drainer to be
 	competitor *waiter // woken to compete
+	again      bool    // settle once more
 }
 
 //go:norace
@@ -137,7 +141,7 @@ func (p *plan) admit(ch change) {
 		// The writer does not close the door; it is granted when the last
 		// one leaves.
 		p.admitReaders(nil)
-		if drained(p.state) {
+		if p.state&(readersInside|upgradable) == 0 {
 			p.drainer = writer
 		}
 	default:
@@ -211,26 +215,47 @@ func (p *plan) admitUpgradable(limit *waiter) {
 //go:norace
 func (p *plan) drain() {
 	w := p.drainer
-	switch {
-	case w == nil:
+	if w == nil {
 		return
-	case w.upgrade:
-		if readers(p.state) != 0 {
+	}
+	if w.upgrade {
+		if !p.emptied() {
 			return
 		}
 		p.state &^= upgradable
-	default:
+	} else {
 		// Under FIFO an upgradable reader that came before the writer may
 		// still wait, for another upgradable reader alone.
-		if p.q.policy == FIFO && p.upgradable == nil && before(p.q.upgradables.first, w) {
+		if p.q.policy == FIFO && before(p.q.upgradables.first, w) {
 			p.admitUpgradable(w)
 		}
-		if !drained(p.state) {
+		if p.state&upgradable != 0 || !p.emptied() {
 			return
 		}
 	}
-	p.state |= writing
+	p.state = p.state&^heatMask | writing
+	if p.old&striped != 0 {
+		p.state = p.c.unstripe(p.state)
+	}
 	p.writer, p.drainer = w, nil
+}
+
+// emptied reports whether no reader is inside.
+//
+//go:norace
+func (p *plan) emptied() bool {
+	if p.old&striped == 0 {
+		return readers(p.state) == 0
+	}
+	if p.old&closed == 0 {
+		p.again = true // the count means nothing before the door is closed
+		return false
+	}
+	n := p.c.inside(p.state)
+	if n < 0 {
+		fatal(readerLeaves.misuse())
+	}
+	return n == 0
 }
 
 // setBits makes the flags agree with the lists as they will be.
@@ -295,6 +320,7 @@ func (p *plan) carryOut(list *wakeList) {
 		list.grant(w)
 	}
 	if w := p.writer; w != nil {
+		p.c.fold(p.old)
 		if w == q.drainer {
 			q.drainer = nil
 		} else {

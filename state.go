@@ -3,8 +3,8 @@ package drawbridge
 // The whole lock is one 64-bit word, so that every change of it is one atomic
 // step and nobody ever sees half of one:
 //
-//	63     56 55     41 40                                  32 31       0
-//	[ window ][ unused ][ S  O  K  U  R  Q  closed writing ready ][ readers ]
+//	63    56 55   46 45  42 41                 32 31      0
+//	[ window ][ heat ][ - ][ flags, see below    ][ readers ]
 //
 // The fast paths change it without any lock:
 //
@@ -50,19 +50,29 @@ const (
 	// watched: the lock is observed, every call takes the slow path.
 	watched
 
+	// striped: readers enter and leave by the stripes, see stripes.go.
+	striped
+
+	// heatStep counts the readers that found others inside since the last
+	// writer, up to heatMask: how read-hot the lock is.
+	heatStep = 1 << 46
+	heatMask = 0x3ff << 46
+
 	// windowStep counts the releases in a window, in the eight bits at the
 	// top: when they overflow, the release looks at the clock.
-	windowStep = 1 << 56
-	windowMask = 0xff << 56
+	windowStep = 1 << (64 - windowBits)
+	windowMask = (1<<windowBits - 1) << (64 - windowBits)
 )
 
-const free = uint64(ready)
+// The two states that the fast paths of a writer know.
+const (
+	free = uint64(ready)
+	busy = free | writing | closed
+)
 
-// readers returns how many readers state has inside.
+// readers returns how many readers state counts. On a striped lock the stripes
+// count too.
 func readers(state uint64) uint64 { return state & readersInside }
-
-// drained reports whether nobody is inside but, perhaps, a writer.
-func drained(state uint64) bool { return state&(readersInside|upgradable) == 0 }
 
 // mayRead reports whether a newcomer may enter to read.
 func mayRead(state uint64) bool { return state&(ready|closed) == ready }
@@ -73,8 +83,10 @@ func mayUpgradably(state uint64) bool { return state&(ready|closed|upgradable) =
 
 // mayWrite reports whether a newcomer may enter to write: nobody is inside,
 // the door is open, and if anybody waits at all, it is in a window.
+//
+// On a striped lock a writer has to close the door before it can tell.
 func mayWrite(state uint64) bool {
-	return state&(ready|closed|upgradable|readersInside) == ready &&
+	return state&(ready|closed|upgradable|striped|readersInside) == ready &&
 		(state&writersWait == 0 || state&competing != 0)
 }
 
@@ -86,6 +98,6 @@ func enter(state uint64, m Mode) (next uint64, ok bool) {
 	case Upgradable:
 		return state | upgradable, mayUpgradably(state)
 	default:
-		return state | writing | closed, mayWrite(state)
+		return state&^heatMask | writing | closed, mayWrite(state)
 	}
 }

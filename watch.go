@@ -23,7 +23,7 @@ type holding struct {
 	since time.Time
 }
 
-var lastHold atomic.Uint64
+var lastHold, lastWait atomic.Uint64
 
 func newHolding() holding { return holding{lastHold.Add(1), now()} }
 
@@ -50,7 +50,7 @@ func (w *watch) needed() bool { return w.seq != 0 || len(w.observers) != 0 }
 //
 //go:norace
 func (c *core) observed() bool {
-	return c.q != nil && len(c.q.watch.observers) != 0 || everywhere.active.Load()
+	return c.q != nil && len(c.q.watch.observers) != 0 || !unseen()
 }
 
 // current is a notice of no change.
@@ -99,7 +99,7 @@ func (c *core) noteUpgraded(k *call) notice {
 //
 //go:norace
 func (q *queue) noteGrant(w *waiter) {
-	if len(q.watch.observers) == 0 && !everywhere.active.Load() {
+	if len(q.watch.observers) == 0 && unseen() {
 		return
 	}
 	w.seq = q.watch.next()
@@ -115,9 +115,9 @@ func (q *queue) noteGrant(w *waiter) {
 //go:norace
 func (c *core) noteGranted(w *waiter) notice {
 	raceDisable()
-	unseen := w.seq == 0 && c.state.load()&watched == 0 && !everywhere.active.Load()
+	nothing := w.seq == 0 && c.state.Load()&watched == 0 && unseen()
 	raceEnable()
-	if unseen {
+	if nothing {
 		return notice{}
 	}
 	c.lock()
@@ -187,8 +187,8 @@ func (c *core) emitGranted(k *call, kind EventKind, n notice, waited time.Durati
 		return
 	}
 	if k.mode == Read && k.scope != nil {
-		k.scope.holding = newHolding()
-		n.hold = k.scope.holding.hold
+		k.scope.rare = &rare{holding: newHolding()}
+		n.hold = k.scope.rare.hold
 	}
 	told := false
 	defer func() {
@@ -215,8 +215,8 @@ func (c *core) emitLeft(k *call, ch change, n notice) {
 	case writerReads, writerUpgradable:
 		kind = Downgraded
 	case readerLeaves:
-		if k.scope != nil {
-			n.hold, n.held = k.scope.hold, k.scope.held()
+		if k.scope != nil && k.scope.rare != nil {
+			n.hold, n.held = k.scope.rare.hold, k.scope.rare.held()
 		}
 	}
 	e := k.event(kind, n)
@@ -224,9 +224,18 @@ func (c *core) emitLeft(k *call, ch change, n notice) {
 	k.tell(n, e)
 }
 
+// emitWaiting tells that k is about to wait, and names the wait.
+func (c *core) emitWaiting(k *call, n notice) {
+	if len(n.to) == 0 && unseen() {
+		return
+	}
+	k.wait = lastWait.Add(1)
+	c.emit(k, Waiting, n, 0, nil)
+}
+
 // emit tells the observers of a wait or a grant.
 func (c *core) emit(k *call, kind EventKind, n notice, waited time.Duration, err error) {
-	if len(n.to) == 0 && !everywhere.active.Load() {
+	if len(n.to) == 0 && unseen() {
 		return
 	}
 	e := k.event(kind, n)
@@ -235,7 +244,7 @@ func (c *core) emit(k *call, kind EventKind, n notice, waited time.Duration, err
 }
 
 func (k *call) event(kind EventKind, n notice) Event {
-	e := Event{Lock: k.lock, Kind: kind, Mode: k.mode, Seq: n.seq, Hold: n.hold}
+	e := Event{Lock: k.lock, Kind: kind, Mode: k.mode, Seq: n.seq, Hold: n.hold, Wait: k.wait}
 	if k.key != nil {
 		e.Key = k.key.boxed()
 	}
@@ -274,12 +283,12 @@ func (c *core) setObservers(k *call, entry *Observer, change func([]*Observer, *
 	w := &c.queueOf(k).watch
 	w.observers = change(w.observers, entry)
 	for {
-		old := c.state.load()
+		old := c.state.Load()
 		next := old &^ watched
 		if len(w.observers) != 0 {
 			next |= watched
 		}
-		if c.state.cas(old, next) {
+		if c.state.CompareAndSwap(old, next) {
 			return
 		}
 	}
