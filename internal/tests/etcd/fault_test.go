@@ -17,7 +17,7 @@ import (
 	"github.com/drawbridge-go/drawbridge/cluster/etcd"
 )
 
-const ttl = 2 * time.Second
+const ttl = 3 * time.Second
 
 // takeover is how long after its TTL a dead holder's lock may stay taken.
 const takeover = 1500 * time.Millisecond

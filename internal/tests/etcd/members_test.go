@@ -25,22 +25,22 @@ func on(t testing.TB, endpoints ...string) *remote {
 // The leader dies in the middle of a storm. Nothing that was granted is doubled, what can go on goes on.
 func TestLeaderIsLostInAStorm(t *testing.T) {
 	s := start(t, 3)
-	leader := s.leader()
+	leader := s.Leader()
 	if leader < 0 {
 		t.Fatal("no leader")
 	}
-	rest := s.endpoints[(leader+1)%3]
+	rest := s.Endpoints[(leader+1)%3]
 	admin := dial(t, rest)
 	log := keepLog(t, admin)
 	storm := clustertest.Storm{Clients: 3, Calls: 600, Cancels: 0.1, Hold: 4 * time.Millisecond, Note: revision}
 	for i := range 3 {
 		storm.Names = append(storm.Names, fmt.Sprintf("leader/%d", i))
-		storm.Lockers = append(storm.Lockers, newLocker(t, on(t, s.endpoints...), 4*time.Second))
+		storm.Lockers = append(storm.Lockers, newLocker(t, on(t, s.Endpoints...), 4*time.Second))
 	}
 	var stopped sync.WaitGroup
 	stopped.Go(func() {
 		time.Sleep(500 * time.Millisecond)
-		s.stop(leader)
+		s.Stop(leader)
 	})
 	h, err := storm.Run(within(t, 2*time.Minute))
 	stopped.Wait()
@@ -59,7 +59,7 @@ func TestLeaderIsLostInAStorm(t *testing.T) {
 // all goes on when the members are back.
 func TestMinorityGrantsNothing(t *testing.T) {
 	s := start(t, 3)
-	m := on(t, s.endpoints[0])
+	m := on(t, s.Endpoints[0])
 	l := newLocker(t, m, ttl)
 	h := locked(t, l, "held")
 	var others []int
@@ -70,7 +70,7 @@ func TestMinorityGrantsNothing(t *testing.T) {
 	}
 	began := time.Now()
 	for _, i := range others {
-		s.members[i].Server.HardStop()
+		s.Members[i].Server.HardStop()
 	}
 	select {
 	case <-h.Context().Done():
@@ -99,32 +99,22 @@ func TestMinorityGrantsNothing(t *testing.T) {
 // A watch on a member that was cut off from the leader would be silent for ever; the waiter must hear of the release.
 func TestWaiterMovesFromAMemberWithoutLeader(t *testing.T) {
 	s := start(t, 3)
-	leader := s.leader()
+	leader := s.Leader()
 	away := (leader + 1) % 3
-	holder := newLocker(t, on(t, s.endpoints[leader]), 10*time.Second)
+	holder := newLocker(t, on(t, s.Endpoints[leader]), 10*time.Second)
 	h := locked(t, holder, "n")
 	// The waiter prefers the member that is about to be alone.
-	waiting := on(t, s.endpoints[away], s.endpoints[(leader+2)%3])
+	waiting := on(t, s.Endpoints[away], s.Endpoints[(leader+2)%3])
 	lw := newLocker(t, waiting, 10*time.Second)
 	got := make(chan *cluster.Hold)
 	go func() { got <- locked(t, lw, "n") }()
 	waiters(t, holder, "n", 1)
-	s.isolate(away)
+	s.Isolate(away)
 	unlocked(t, h)
 	select {
 	case n := <-got:
 		unlocked(t, n)
 	case <-time.After(20 * time.Second):
 		t.Fatal("the waiter never heard of the release")
-	}
-}
-
-// isolate cuts a member off from the others, which stay a majority.
-func (s *server) isolate(i int) {
-	for j, m := range s.members {
-		if j != i {
-			m.Server.CutPeer(s.members[i].Server.MemberID())
-			s.members[i].Server.CutPeer(m.Server.MemberID())
-		}
 	}
 }

@@ -105,7 +105,7 @@ func stormRound(t *testing.T, admin *clientv3.Client, endpoint string, round int
 		storm.Names = append(storm.Names, fmt.Sprintf("storm/%d/%d/%d", time.Now().UnixNano(), round, i))
 	}
 	for _, m := range machines {
-		storm.Lockers = append(storm.Lockers, newLocker(t, m, 2*time.Second))
+		storm.Lockers = append(storm.Lockers, newLocker(t, m, ttl))
 	}
 	defer every(100*time.Millisecond, func() {
 		m := machines[rand.N(len(machines))]
@@ -220,7 +220,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := cluster.New(engine, cluster.Options{TTL: 2 * time.Second, Logger: quiet()})
+	l := cluster.New(engine, cluster.Options{TTL: ttl, Logger: quiet()})
 	storm := clustertest.Storm{Lockers: []*cluster.Locker{l}, Clients: 8, Calls: 200, Cancels: 0.5, Hold: time.Millisecond, Names: []string{"leaks"}}
 	if _, err := storm.Run(within(t, time.Minute)); err != nil {
 		t.Error(err)

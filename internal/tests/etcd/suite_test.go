@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	for _, dir := range leftovers {
-		os.RemoveAll(dir)
+	if one.end != nil {
+		one.end()
 	}
 	os.Exit(code)
 }
@@ -119,7 +119,7 @@ func TestSuite(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		TTL:      2 * time.Second,
-		Takeover: 1500 * time.Millisecond,
+		TTL:      ttl,
+		Takeover: takeover,
 	})
 }
