@@ -7,15 +7,30 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// countingKV counts transactions.
+// countingKV counts requests.
 type countingKV struct {
 	clientv3.KV
-	txns atomic.Int64
+	requests atomic.Int64
 }
 
 func (k *countingKV) Txn(ctx context.Context) clientv3.Txn {
-	k.txns.Add(1)
+	k.requests.Add(1)
 	return k.KV.Txn(ctx)
+}
+
+func (k *countingKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	k.requests.Add(1)
+	return k.KV.Get(ctx, key, opts...)
+}
+
+func (k *countingKV) Put(ctx context.Context, key, val string, opts ...clientv3.OpOption) (*clientv3.PutResponse, error) {
+	k.requests.Add(1)
+	return k.KV.Put(ctx, key, val, opts...)
+}
+
+func (k *countingKV) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
+	k.requests.Add(1)
+	return k.KV.Delete(ctx, key, opts...)
 }
 
 // countingWatcher counts watches.

@@ -466,7 +466,7 @@ func TestWaiterOutlastsCompaction(t *testing.T) {
 		t.Fatal("granted by a compaction")
 	case <-time.After(300 * time.Millisecond):
 	}
-	if n := kv.txns.Load(); n > 60 {
+	if n := kv.requests.Load(); n > 60 {
 		t.Errorf("%d transactions of one waiter over 50 compactions", n)
 	}
 	unlocked(t, h)

@@ -52,16 +52,16 @@ func TestHandOverCostsTheSameForAnyNumberOfWaiters(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 				}
 				t.Logf("%d entered the queue in %v", n, time.Since(began).Round(time.Millisecond))
-				txns := kv.txns.Load()
+				before := kv.requests.Load()
 				unlocked(t, h)
 				began = time.Now()
 				done.Wait()
 				t.Logf("and left it in %v", time.Since(began).Round(time.Millisecond))
-				perTxn := float64(kv.txns.Load()-txns) / float64(n)
+				perRequest := float64(kv.requests.Load()-before) / float64(n)
 				perWatch := float64(w.watches.Load()) / float64(n)
-				t.Logf("%.2f requests and %.2f watches per hand-over", perTxn, perWatch)
-				if perTxn > 2.05 || perWatch > 1.05 {
-					t.Errorf("%.2f requests and %.2f watches per hand-over, want 2 and 1", perTxn, perWatch)
+				t.Logf("%.2f requests and %.2f watches per hand-over", perRequest, perWatch)
+				if perRequest > 2.05 || perWatch > 1.05 {
+					t.Errorf("%.2f requests and %.2f watches per hand-over, want 2 and 1", perRequest, perWatch)
 				}
 			})
 		}
@@ -73,11 +73,11 @@ func TestUncontendedLockIsTwoRequests(t *testing.T) {
 	engine, kv, w := counted(t, shared(t)[0])
 	l := newLocker(t, engine, 10*time.Second)
 	unlocked(t, locked(t, l, fresh(t)))
-	before := kv.txns.Load()
+	before := kv.requests.Load()
 	for range 10 {
 		unlocked(t, locked(t, l, fresh(t)))
 	}
-	if n := kv.txns.Load() - before; n != 20 || w.watches.Load() != 0 {
+	if n := kv.requests.Load() - before; n != 20 || w.watches.Load() != 0 {
 		t.Errorf("%d requests and %d watches for 10 calls, want 20 and 0", n, w.watches.Load())
 	}
 }
@@ -100,14 +100,14 @@ func TestWriterBehindManyReadersIsNotWokenByEach(t *testing.T) {
 	got := make(chan *cluster.Hold)
 	go func() { got <- locked(t, l, name) }()
 	waiters(t, readers, name, 1)
-	before := kv.txns.Load()
+	before := kv.requests.Load()
 	for _, i := range rand.Perm(len(holds)) {
 		if err := holds[i].Unlock(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
 	h := <-got
-	if n := kv.txns.Load() - before; n > 25 {
+	if n := kv.requests.Load() - before; n > 25 {
 		t.Errorf("the writer looked %d times while 100 readers left", n)
 	}
 	unlocked(t, h)
