@@ -15,6 +15,7 @@ import (
 
 	"github.com/drawbridge-go/drawbridge/cluster"
 	"github.com/drawbridge-go/drawbridge/cluster/etcd"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
 
 // Side by side with etcd's own lock and its recipe of a read-write lock, on one server:
@@ -191,10 +192,10 @@ func BenchmarkTakeover(b *testing.B) {
 				b.StopTimer()
 				name := fresh(b)
 				l := newLocker(b, machine(b, endpoint), ttl)
-				c := spawn(b, "write", endpoint, name, ttl)
-				c.expect(b, "held")
+				c := rig.Spawn(b, "write", endpoint, name, ttl)
+				c.Expect(b, "held")
 				b.StartTimer()
-				c.signal(syscall.SIGKILL)
+				c.Signal(syscall.SIGKILL)
 				unlock(b, l, name)
 			}
 		})

@@ -1,4 +1,4 @@
-package etcd
+package rig
 
 import (
 	"fmt"
@@ -39,9 +39,9 @@ var lockModel = porcupine.Model{
 	DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", input) },
 }
 
-// linearizable checks the history of each name. A hold that was lost ended by itself at some moment after it was asked for
-// and before its holder knew; a call that was given up had no effect.
-func linearizable(h clustertest.History) error {
+// Linearizable checks the history of each name. A hold that was lost ended by itself at some moment after it was asked
+// for and before its holder knew; a call that was given up had no effect.
+func Linearizable(h clustertest.History) error {
 	ops := make(map[string][]porcupine.Operation)
 	for _, a := range h.Attempts {
 		if a.Outcome == clustertest.GaveUp {

@@ -1,4 +1,6 @@
-package etcd
+// Package rig is what the tests of all engines run on: a network that can fail, processes that can be killed, and a
+// checker of histories.
+package rig
 
 import (
 	"io"
@@ -8,40 +10,43 @@ import (
 	"time"
 )
 
-// proxy is a TCP proxy on loopback that can be slow or deaf in each direction.
-type proxy struct {
+// Proxy is a TCP proxy on loopback that can be slow or deaf in each direction.
+type Proxy struct {
 	target   string
 	listener net.Listener
 	done     sync.WaitGroup
 
 	mu      sync.Mutex
 	changed chan struct{} // closed when a direction changes
-	up      direction     // towards the server
-	down    direction
+	up      Direction     // towards the server
+	down    Direction
 	conns   map[net.Conn]struct{}
 }
 
-type direction struct {
-	delay time.Duration
-	cut   bool // nothing passes, nobody is told
+// Direction is one way through a Proxy.
+type Direction struct {
+	Delay time.Duration
+	Cut   bool // nothing passes, nobody is told
 }
 
-func newProxy(t testing.TB, target string) *proxy {
+// NewProxy returns a proxy before target that is closed with the test.
+func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{target: target, listener: l, changed: make(chan struct{}), conns: make(map[net.Conn]struct{})}
+	p := &Proxy{target: target, listener: l, changed: make(chan struct{}), conns: make(map[net.Conn]struct{})}
 	p.done.Go(p.accept)
 	t.Cleanup(p.close)
 	return p
 }
 
-func (p *proxy) addr() string { return p.listener.Addr().String() }
+// Addr is where to connect to.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// set changes both directions.
-func (p *proxy) set(up, down direction) {
+// Set changes both directions.
+func (p *Proxy) Set(up, down Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.up, p.down = up, down
@@ -49,8 +54,8 @@ func (p *proxy) set(up, down direction) {
 	p.changed = make(chan struct{})
 }
 
-// reset breaks all connections with an RST.
-func (p *proxy) reset() {
+// Reset breaks all connections with an RST.
+func (p *Proxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
@@ -60,14 +65,17 @@ func (p *proxy) reset() {
 	clear(p.conns)
 }
 
-func (p *proxy) close() {
+// Refuse takes no further connections.
+func (p *Proxy) Refuse() { p.listener.Close() }
+
+func (p *Proxy) close() {
 	p.listener.Close()
-	p.reset()
-	p.set(direction{}, direction{})
+	p.Reset()
+	p.Set(Direction{}, Direction{})
 	p.done.Wait()
 }
 
-func (p *proxy) accept() {
+func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
@@ -93,7 +101,7 @@ type chunk struct {
 	arrived time.Time
 }
 
-func (p *proxy) pipe(to, from net.Conn, d *direction) {
+func (p *Proxy) pipe(to, from net.Conn, d *Direction) {
 	queue := make(chan chunk, 1024)
 	p.done.Go(func() {
 		defer to.Close()
@@ -124,16 +132,16 @@ func (p *proxy) pipe(to, from net.Conn, d *direction) {
 }
 
 // pass returns when the chunk may go on.
-func (p *proxy) pass(c chunk, d *direction) {
+func (p *Proxy) pass(c chunk, d *Direction) {
 	for {
 		p.mu.Lock()
 		now, changed := *d, p.changed
 		p.mu.Unlock()
-		if now.cut {
+		if now.Cut {
 			<-changed
 			continue
 		}
-		left := now.delay - time.Since(c.arrived)
+		left := now.Delay - time.Since(c.arrived)
 		if left <= 0 {
 			return
 		}
@@ -144,7 +152,7 @@ func (p *proxy) pass(c chunk, d *direction) {
 	}
 }
 
-func (p *proxy) forget(cs ...net.Conn) {
+func (p *Proxy) forget(cs ...net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range cs {
