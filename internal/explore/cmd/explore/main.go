@@ -12,6 +12,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -222,14 +223,15 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	queue, enough := make(chan explore.Job), make(chan struct{})
-	stop := sync.OnceFunc(func() { close(enough) })
+	queue := make(chan explore.Job)
+	ctx, stop := context.WithCancel(context.Background()) // when it is enough
+	defer stop()
 	go func() {
 		defer close(queue)
 		for _, j := range jobs {
 			select {
 			case queue <- j:
-			case <-enough:
+			case <-ctx.Done():
 				return
 			}
 		}
@@ -242,7 +244,7 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 	)
 	for range workers {
 		all.Go(func() {
-			cmd := exec.Command(self, "-worker")
+			cmd := exec.CommandContext(ctx, self, "-worker")
 			cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 			cmd.Stderr = os.Stderr
 			in, _ := cmd.StdinPipe()
@@ -262,6 +264,10 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 					a = answer{Job: j, Err: "its process ended: " + err.Error()}
 				}
 				mu.Lock()
+				if ctx.Err() != nil {
+					mu.Unlock()
+					break
+				}
 				answers = append(answers, a)
 				mu.Unlock()
 				if j.First && (a.Failure != "" || a.Err != "") {
@@ -269,7 +275,7 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 				}
 			}
 			in.Close()
-			if e := cmd.Wait(); e != nil {
+			if e := cmd.Wait(); e != nil && ctx.Err() == nil {
 				mu.Lock()
 				failure = e
 				mu.Unlock()
