@@ -2,6 +2,3 @@ package drawbridge
 
 // Striped reports whether rw counts its readers in stripes.
 func Striped(rw *RWMutex) bool { return rw.core.state.Load()&striped != 0 }
-
-// RaceEnabled: under the race detector no lock becomes striped.
-const RaceEnabled = raceEnabled

@@ -32,11 +32,7 @@ func (c *core) enterCrowded(old uint64) bool {
 	case old&(ready|closed|watched) != ready || old&heatMask >= heatLimit:
 		return false
 	}
-	step := uint64(1)
-	if readers(old) != 0 {
-		step += heatStep
-	}
-	if c.state.Add(step)&closed == 0 {
+	if c.state.Add(warmer(old)-old+1)&closed == 0 {
 		return true
 	}
 	c.backOut()

@@ -167,7 +167,7 @@ func hot(rw *drawbridge.RWMutex) *drawbridge.RWMutex {
 		rw.RUnlock()
 	}
 	rw.RUnlock()
-	if !drawbridge.Striped(rw) && !drawbridge.RaceEnabled {
+	if !drawbridge.Striped(rw) {
 		panic("a lock with a thousand readers that met others is not striped")
 	}
 	return rw
