@@ -39,7 +39,8 @@ func (c *core) enterCrowded(old uint64) bool {
 	return false
 }
 
-func (c *core) leaveReading(old uint64) bool {
+func (c *core) leaveReading() bool {
+	old := c.state.Load()
 	switch flags := old & (ready | closed | watched | striped | writersWait); {
 	case flags == fastFree.Load():
 		if now := c.state.Add(^uint64(0)); now&(ready|closed|writersWait) != ready {
