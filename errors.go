@@ -37,7 +37,7 @@ type WaitError struct {
 	Waited time.Duration // 0 when the context was done before the call
 	State  State         // of the lock when the call gave up, itself left out
 
-	ctx context.Context // done
+	err error // of the context: see contextError
 }
 
 // Error tells how long the call waited, why it gave up and who was in the way:
@@ -50,16 +50,19 @@ func (e *WaitError) Error() string {
 	} else {
 		fmt.Fprintf(&b, "drawbridge: gave up waiting to %s after %s: ", e.Mode, round(e.Waited))
 	}
-	b.WriteString(contextError(e.ctx).Error())
+	b.WriteString(e.err.Error())
 	fmt.Fprintf(&b, " (%s)", e.State)
 	return b.String()
 }
 
 // Unwrap returns the context's error and, where it is another one, its cause.
-func (e *WaitError) Unwrap() error { return contextError(e.ctx) }
+func (e *WaitError) Unwrap() error { return e.err }
 
+// newWaitError keeps the errors of the context and not the context, which may
+// not be asked for them everywhere: one of a synctest bubble ends the process
+// outside it.
 func newWaitError(c *call, waited time.Duration, s State) *WaitError {
-	return &WaitError{Lock: c.lock, Mode: c.mode, Waited: waited, State: s, ctx: c.ctx}
+	return &WaitError{Lock: c.lock, Mode: c.mode, Waited: waited, State: s, err: contextError(c.ctx)}
 }
 
 // contextError returns the error of a done context together with its cause.

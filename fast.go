@@ -12,7 +12,7 @@ package drawbridge
 
 func (c *core) enterReading() bool {
 	old := c.state.Load()
-	if old&^heatMask != fastFree.Load() {
+	if old&^passable != fastFree.Load() {
 		return c.enterCrowded(old)
 	}
 	if c.state.Add(1)&closed == 0 {
@@ -43,8 +43,7 @@ func (c *core) enterCrowded(old uint64) bool {
 	return false
 }
 
-func (c *core) leaveReading() bool {
-	old := c.state.Load()
+func (c *core) leaveReading(old uint64) bool {
 	switch flags := old & (ready | closed | watched | striped | writersWait); {
 	case flags == fastFree.Load():
 		if now := c.state.Add(^uint64(0)); now&(ready|closed|writersWait) != ready {
@@ -154,4 +153,23 @@ func concerns(state uint64, ch change) bool {
 	default:
 		return state&readersWait != 0 || writers
 	}
+}
+
+// enterWindow is the fast path of a writer in a window, where it finds the lock
+// free but for those who sleep.
+func (c *core) enterWindow() bool {
+	old := c.state.Load()
+	const free = ready | competing
+	return !raceEnabled && old&(free|closed|upgradable|striped|watched|readersInside) == free && unseen() &&
+		c.state.CompareAndSwap(old, old&^heatMask|writing|closed)
+}
+
+// leaveWindow is the fast path of a writer that leaves in a window. Like every
+// release there, it counts.
+func (c *core) leaveWindow() bool {
+	old := c.state.Load()
+	const held = ready | competing | writing
+	next := old&^(writing|closed) + windowStep
+	return !raceEnabled && old&(held|readersWait|watched) == held && next&windowMask != 0 && unseen() &&
+		c.state.CompareAndSwap(old, next)
 }

@@ -79,7 +79,7 @@ func (rw *RWMutex) Unlock() {
 // is [PreferReaders], while a writer waits.
 func (rw *RWMutex) RLock() {
 	c := &rw.core
-	if old := c.state.Load(); old&^heatMask == fastFree.Load() {
+	if old := c.state.Load(); old&^passable == fastFree.Load() {
 		if c.state.Add(1)&closed == 0 {
 			return
 		}
@@ -98,11 +98,12 @@ func (rw *RWMutex) TryRLock() bool {
 // RUnlock ends a read hold. It is a fatal error if there is none.
 func (rw *RWMutex) RUnlock() {
 	c := &rw.core
-	if c.state.Load()&(ready|closed|watched|striped|writersWait) == fastFree.Load() {
+	old := c.state.Load()
+	if old&(ready|closed|watched|striped|writersWait) == fastFree.Load() {
 		if now := c.state.Add(^uint64(0)); now&(ready|closed|writersWait) != ready {
 			c.left(now)
 		}
-	} else if !c.leaveReading() {
+	} else if !c.leaveReading(old) {
 		rw.release(Read, readerLeaves)
 	}
 }
@@ -144,7 +145,7 @@ func (rw *RWMutex) LockContext(ctx context.Context) error {
 func (rw *RWMutex) RLockContext(ctx context.Context) error {
 	if ctx != nil && ctx.Err() == nil {
 		c := &rw.core
-		if old := c.state.Load(); old&^heatMask == fastFree.Load() {
+		if old := c.state.Load(); old&^passable == fastFree.Load() {
 			if c.state.Add(1)&closed == 0 {
 				return nil
 			}
@@ -170,13 +171,21 @@ func (rw *RWMutex) Observe(o Observer) (stop func()) {
 // inlined.
 
 //go:noinline
-func (rw *RWMutex) lock() { rw.acquire(Write) }
+func (rw *RWMutex) lock() {
+	if !rw.core.enterWindow() {
+		rw.acquire(Write)
+	}
+}
 
 //go:noinline
 func (rw *RWMutex) tryLock() bool { return rw.try(Write) }
 
 //go:noinline
-func (rw *RWMutex) unlock() { rw.release(Write, writerLeaves) }
+func (rw *RWMutex) unlock() {
+	if !rw.core.leaveWindow() {
+		rw.release(Write, writerLeaves)
+	}
+}
 
 func (rw *RWMutex) acquire(m Mode) {
 	k := rw.call(m)

@@ -70,6 +70,9 @@ const (
 	busy = free | writing | closed
 )
 
+// passable is what keeps no reader out.
+const passable = heatMask | windowMask | writersWait | competing
+
 // readers returns how many readers state counts. On a striped lock the stripes
 // count too.
 func readers(state uint64) uint64 { return state & readersInside }

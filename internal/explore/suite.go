@@ -50,14 +50,18 @@ func Suite(name string) ([]Job, error) {
 		}
 		add("named", named, p)
 	}
-	add("two actors", -1, Small(2)...)
 	if full {
+		add("two actors", -1, Small(2)...)
 		add("three actors", 2, Small(3)...)
 		for _, start := range []string{"watched", "hot", "striped"} {
 			add("two actors, "+start, -1, starting(start, 2)...)
 			add("three actors, "+start, 1, starting(start, 3)...)
 		}
 	} else {
+		steady := slices.DeleteFunc(Small(2), Program.cancelled)
+		add("two actors, no context ends", -1, steady...)
+		unsteady := slices.DeleteFunc(Small(2), func(p Program) bool { return !p.cancelled() })
+		add("two actors, contexts that end", 3, unsteady...)
 		add("three actors", 1, Small(3)...)
 		for _, start := range []string{"watched", "hot", "striped"} {
 			add("two actors, "+start, 2, starting(start, 2)...)

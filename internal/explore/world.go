@@ -353,6 +353,11 @@ func (w *world) Check() error {
 	if sched.Core.Window(w.lock.any()) {
 		return errors.New("a window is open and nobody is on the way")
 	}
+	for i := range w.actors {
+		if a := &w.actors[i]; a.calling && a.op.takesContext() && a.ctx.err != nil {
+			return fmt.Errorf("%c sleeps on though its context is done", 'A'+i)
+		}
+	}
 	in := w.inside()
 	if err := mustNotSleep(w.program.Policy, in, sleepers); err != nil {
 		return err

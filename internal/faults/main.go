@@ -147,9 +147,11 @@ func find(f fault, dir, overlay string) (by, how string, err error) {
 		{"tests -race", []string{"go", "test", "-race", "-overlay", overlay, "-timeout", "120s", "."}},
 		{"fuzz", fuzz},
 	} {
-		out, err := command(5*time.Minute, check.args...)
+		out, err := command(20*time.Minute, check.args...)
 		switch {
 		case err == nil:
+		case errors.Is(err, context.DeadlineExceeded):
+			return "", "", fmt.Errorf("%s did not end in 20 minutes", check.name)
 		case strings.Contains(out, "no fuzz tests to fuzz"):
 		default:
 			return check.name, reason(out), nil
@@ -181,6 +183,9 @@ func command(limit time.Duration, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
 	return string(out), err
 }
 

@@ -12,6 +12,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -156,10 +157,20 @@ func run(suite, match string, workers int, record string, list, first bool) erro
 	}
 
 	if first {
-		// Small programs of every kind soon meet what large ones of one kind
-		// would look for.
+		// Some programs of every kind soon meet what all of one kind would
+		// look for; those that take longest come last.
 		shuffle := rand.New(rand.NewPCG(1, 2))
 		shuffle.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+		cost := func(j explore.Job) int {
+			switch {
+			case j.Group == "named":
+				return 0
+			case j.Bound < 0:
+				return 2
+			}
+			return 1
+		}
+		slices.SortStableFunc(jobs, func(a, b explore.Job) int { return cost(a) - cost(b) })
 		for i := range jobs {
 			jobs[i].First = true
 		}
@@ -202,20 +213,25 @@ func run(suite, match string, workers int, record string, list, first bool) erro
 	return nil
 }
 
+// tooLong is for a job that never ends: no program of a suite takes a tenth of it
+// on a machine of its own.
+const tooLong = 5 * time.Minute
+
 // share gives the jobs to worker processes: there is one scheduler a process.
 func share(jobs []explore.Job, workers int) ([]answer, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	queue, enough := make(chan explore.Job), make(chan struct{})
-	stop := sync.OnceFunc(func() { close(enough) })
+	queue := make(chan explore.Job)
+	ctx, stop := context.WithCancel(context.Background()) // when it is enough
+	defer stop()
 	go func() {
 		defer close(queue)
 		for _, j := range jobs {
 			select {
 			case queue <- j:
-			case <-enough:
+			case <-ctx.Done():
 				return
 			}
 		}
@@ -228,7 +244,7 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 	)
 	for range workers {
 		all.Go(func() {
-			cmd := exec.Command(self, "-worker")
+			cmd := exec.CommandContext(ctx, self, "-worker")
 			cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 			cmd.Stderr = os.Stderr
 			in, _ := cmd.StdinPipe()
@@ -238,15 +254,20 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 			for j := range queue {
 				var a answer
 				if err == nil {
-					err = enc.Encode(j)
-				}
-				if err == nil {
-					err = dec.Decode(&a)
+					late := time.AfterFunc(tooLong, func() { cmd.Process.Kill() })
+					if err = enc.Encode(j); err == nil {
+						err = dec.Decode(&a)
+					}
+					late.Stop()
 				}
 				if err != nil {
 					a = answer{Job: j, Err: "its process ended: " + err.Error()}
 				}
 				mu.Lock()
+				if ctx.Err() != nil {
+					mu.Unlock()
+					break
+				}
 				answers = append(answers, a)
 				mu.Unlock()
 				if j.First && (a.Failure != "" || a.Err != "") {
@@ -254,7 +275,7 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 				}
 			}
 			in.Close()
-			if e := cmd.Wait(); e != nil {
+			if e := cmd.Wait(); e != nil && ctx.Err() == nil {
 				mu.Lock()
 				failure = e
 				mu.Unlock()
