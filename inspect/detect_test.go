@@ -259,6 +259,19 @@ var misuses = []struct {
 			b.WithLock(t.Context(), func(context.Context) error { a.Lock(); a.Unlock(); return nil })
 		})
 	}},
+	{"the other order inside a scoped hold, on another goroutine", OrderInversion, 4, func(t *testing.T) {
+		var a, b rw
+		atOnce(both(&a, &b), func() {
+			b.WithRLock(t.Context(), func(ctx context.Context) error {
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					a.WithRLock(ctx, func(context.Context) error { return nil })
+				})
+				wg.Wait()
+				return nil
+			})
+		})
+	}},
 	{"the goroutine that took the lock is gone", HolderGone, 2, func(t *testing.T) {
 		var mu drawbridge.Mutex
 		caught(func() { mu.Lock() })
@@ -462,6 +475,16 @@ var lookAlikes = []struct {
 		mu.Unlock()
 		cond.Broadcast()
 		wg.Wait()
+	}},
+	{"the other order on another goroutine, for which the hold was taken off the context", func(t *testing.T) {
+		var a, b rw
+		atOnce(both(&a, &b), func() {
+			b.WithLock(t.Context(), func(ctx context.Context) error {
+				go a.WithLock(drawbridge.WithoutHolds(ctx), func(context.Context) error { return nil })
+				return nil
+			})
+		})
+		synctest.Wait()
 	}},
 	{"an error of a scoped call", func(t *testing.T) {
 		var mu rw
