@@ -535,6 +535,26 @@ func TestLabelsAndSitesOfEachDetail(t *testing.T) {
 	}
 }
 
+// TestSiteIsFoundFromAnyDepth: the number of frames that are looked at is
+// learned from the calls so far, and each call may be deeper than those.
+func TestSiteIsFoundFromAnyDepth(t *testing.T) {
+	g := drawbridge.NewGuarded(0)
+	defer Watch("depth", g)()
+	check := func() {
+		t.Helper()
+		if h := find(t, "depth").Holders[0]; len(h.Stack) != 1 || !strings.HasSuffix(h.Stack[0].File, "_test.go") {
+			t.Errorf("the site is %+v", h.Stack)
+		}
+	}
+	for range 2 {
+		g.Write(t.Context(), func(context.Context, *int) error { check(); return nil })
+		g.Update(t.Context(), func(ctx context.Context, _ *int, upgrade func() error) error {
+			check()
+			return g.Read(ctx, func(context.Context, *int) error { check(); return nil })
+		})
+	}
+}
+
 // TestSiteOfIndirectCalls: the call site is the user's line, whatever of the
 // standard library is in between.
 func TestSiteOfIndirectCalls(t *testing.T) {
@@ -635,3 +655,19 @@ func benchmarkHold(b *testing.B, d Detail) {
 
 func BenchmarkHoldTimes(b *testing.B) { benchmarkHold(b, Times) }
 func BenchmarkHoldSites(b *testing.B) { benchmarkHold(b, Sites) }
+
+// BenchmarkHoldObserved is what the lock itself pays for an observer that does
+// nothing.
+func BenchmarkHoldObserved(b *testing.B) {
+	var mu drawbridge.RWMutex
+	defer mu.Observe(nobody{})()
+	ctx := pprof.WithLabels(b.Context(), pprof.Labels("route", "/users"))
+	for b.Loop() {
+		mu.LockContext(ctx)
+		mu.Unlock()
+	}
+}
+
+type nobody struct{}
+
+func (nobody) Observe(context.Context, drawbridge.Event) {}
