@@ -372,6 +372,9 @@ func TestModesOfAHoldAreCountedApart(t *testing.T) {
 		time.Sleep(time.Second)
 		mu.Upgrade()
 		time.Sleep(2 * time.Second)
+		if l := find(t, "modes"); l.Words != "1 writer inside 2.00 s, door closed" || l.Holders[0].Age != 3*time.Second || l.Holders[0].InMode != 2*time.Second {
+			t.Errorf("after 1 s upgradable and 2 s as a writer: %q, %+v", l.Words, l.Holders)
+		}
 		mu.DowngradeToUpgradable()
 		time.Sleep(4 * time.Second)
 		mu.Upgrade()

@@ -227,7 +227,11 @@ func TestPage(t *testing.T) {
 	})
 
 	address := eval[string](t, ctx, `location.href`)
-	pictures(t, ctx, "lock", address, `document.querySelectorAll("#lanes rect").length > 90 && document.querySelectorAll("#waiters tr").length > 0`)
+	filled := 60
+	if *screenshots != "" {
+		filled = 250 // a picture is worth some seconds
+	}
+	pictures(t, ctx, "lock", address, fmt.Sprintf(`document.querySelectorAll("#lanes rect").length > %d && document.querySelectorAll("#waiters tr").length > 0`, filled))
 
 	t.Run("says that the connection is lost", func(t *testing.T) {
 		down, cancel := context.WithTimeout(t.Context(), 10*time.Second)
