@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -485,6 +486,38 @@ var lookAlikes = []struct {
 			})
 		})
 		synctest.Wait()
+	}},
+	{"a storm in one order", func(t *testing.T) {
+		locks := make([]rw, 4)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		for seed := range uint64(12) {
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(seed, 2))
+				for range 100 {
+					a := rng.IntN(len(locks) - 1)
+					b := a + 1 + rng.IntN(len(locks)-a-1)
+					switch rng.IntN(4) {
+					case 0:
+						both(&locks[a], &locks[b])()
+					case 1:
+						both(locks[a].RLocker(), &locks[b])()
+					case 2:
+						locks[a].WithRLock(ctx, func(ctx context.Context) error {
+							return locks[b].WithULock(ctx, func(_ context.Context, upgrade func() error) error { return upgrade() })
+						})
+					case 3:
+						locks[a].ULock()
+						locks[a].Upgrade()
+						locks[a].Downgrade()
+						locks[a].RUnlock()
+					}
+					time.Sleep(time.Duration(rng.IntN(100)) * time.Microsecond)
+				}
+			})
+		}
+		wg.Wait()
 	}},
 	{"an error of a scoped call", func(t *testing.T) {
 		var mu rw

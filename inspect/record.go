@@ -48,8 +48,8 @@ type record struct {
 }
 
 type modeCounts struct {
-	holds       uint64
-	wait, holdT *Histogram // made with the first sample
+	holds      uint64
+	wait, hold *Histogram // made with the first sample
 }
 
 // call is one call on the lock while it waits or holds.
@@ -233,10 +233,10 @@ func (r *record) changeMode(hold uint64, m drawbridge.Mode, now time.Duration) {
 // addHold counts d as held in the mode that h has.
 func (r *record) addHold(h *call, d time.Duration) {
 	m := &r.modes[h.mode]
-	if m.holdT == nil {
-		m.holdT = new(Histogram)
+	if m.hold == nil {
+		m.hold = new(Histogram)
 	}
-	m.holdT.Add(d)
+	m.hold.Add(d)
 	r.spans.add(span{lane: h.lane, from: h.since + h.counted, to: h.since + h.counted + d, mode: h.mode, kind: held, pc: h.site.pc, labels: h.labels, key: h.key})
 }
 

@@ -293,7 +293,7 @@ func (r *record) reportAfter(after *uint64) (l Lock, lost uint64) {
 // mode copies the counts of a mode.
 func (r *record) mode(m drawbridge.Mode) Mode {
 	c := &r.modes[m]
-	return Mode{Holds: c.holds, Wait: c.wait.clone(), Hold: c.holdT.clone()}
+	return Mode{Holds: c.holds, Wait: c.wait.clone(), Hold: c.hold.clone()}
 }
 
 func (h *Histogram) clone() *Histogram {
