@@ -25,12 +25,14 @@ import (
 // for nobody and are in no order. Two orders are reported only if the locks'
 // modes exclude one another, no other lock keeps the two apart, and both
 // goroutines were alive at both moments, so that none of them was started or
-// awaited in between. Orders that are kept apart by channels alone are
-// reported wrongly; a lock around both says to everybody what they are.
+// awaited in between. Orders that are kept
+// apart by channels alone are reported wrongly; a lock around both says to
+// everybody what they are.
 //
 // Scoped calls find their own errors, recursion and deadlocks
-// ([drawbridge.ErrReentrant], [drawbridge.ErrDeadlock]); here they count as
-// holds of the goroutine that runs the function.
+// ([drawbridge.ErrReentrant], [drawbridge.ErrDeadlock]). Here a scoped hold is
+// one of the goroutine that took it and of every goroutine that calls with its
+// context.
 type Detect struct {
 	// Func is called with each misuse, once for each set of sites, on the
 	// goroutine that it was found on. Nil logs by [log/slog].
@@ -123,7 +125,7 @@ func (d *detector) Observe(ctx context.Context, e drawbridge.Event) {
 	case drawbridge.Waiting:
 		d.waiting(ctx, g, id, e)
 	case drawbridge.Granted:
-		d.granted(g, id, e)
+		d.granted(ctx, g, id, e)
 	case drawbridge.GaveUp:
 		d.mu.Lock()
 		d.endWait(e.Wait)
@@ -164,7 +166,7 @@ func (d *detector) waiting(ctx context.Context, g uint64, id lockID, e drawbridg
 	t.endless = ctx.Done() == nil
 
 	d.mu.Lock()
-	t.gates = slices.Clone(d.held[g])
+	t.gates = d.heldBy(ctx, g)
 	d.waits[e.Wait] = t
 	var found []Misuse
 	if e.Hold == 0 { // the upgrade of a hold is no new place in the order
@@ -288,7 +290,19 @@ func gated(a, b *taken) bool {
 	return false
 }
 
-func (d *detector) granted(g uint64, id lockID, e drawbridge.Event) {
+// heldBy returns what goroutine g holds, and what ctx carries that another one
+// has taken: a goroutine that works inside a scoped hold holds it too.
+func (d *detector) heldBy(ctx context.Context, g uint64) []*taken {
+	holds := slices.Clone(d.held[g])
+	for _, name := range drawbridge.Holds(ctx) {
+		if h := d.byHold[name]; h != nil && h.goroutine != g {
+			holds = append(holds, h)
+		}
+	}
+	return holds
+}
+
+func (d *detector) granted(ctx context.Context, g uint64, id lockID, e drawbridge.Event) {
 	d.mu.Lock()
 	t := d.endWait(e.Wait)
 	d.mu.Unlock()
@@ -299,7 +313,7 @@ func (d *detector) granted(g uint64, id lockID, e drawbridge.Event) {
 	}
 	d.mu.Lock()
 	t.hold = e.Hold
-	t.gates = slices.Clone(d.held[g])
+	t.gates = d.heldBy(ctx, g)
 	var found []Misuse
 	if !waited && !try {
 		found = d.order.take(t)
@@ -354,7 +368,7 @@ func (d *detector) released(g uint64, id lockID, e drawbridge.Event) {
 		delete(d.byHold, e.Hold)
 		d.drop(h)
 		if h.goroutine != g && !h.scoped {
-			d.handed[id] = true
+			d.handOver(id)
 		}
 		return
 	}
@@ -372,11 +386,19 @@ func (d *detector) released(g uint64, id lockID, e drawbridge.Event) {
 	for _, holds := range d.held {
 		for _, h := range slices.Clone(holds) {
 			if h.lockID == id && h.mode == drawbridge.Read && h.hold == 0 {
-				d.handed[id] = true
+				d.handOver(id)
 				d.drop(h)
 			}
 		}
 	}
+}
+
+// handOver remembers that a lock is unlocked by others than those who lock it.
+func (d *detector) handOver(id lockID) {
+	if len(d.handed) >= maxEdges {
+		clear(d.handed)
+	}
+	d.handed[id] = true
 }
 
 func (d *detector) drop(h *taken) {

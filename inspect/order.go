@@ -29,7 +29,7 @@ type edge struct {
 type seenTimes struct{ first, last time.Time }
 
 const (
-	maxEdges     = 50_000 // then the graph begins anew
+	maxEdges     = 50_000 // or goroutines, or written locks: then all begins anew
 	edgesOfPair  = 16     // the last ones
 	maxCycle     = 6      // locks
 	maxSnapshots = 2_000  // of all goroutines, each of which stops the world
@@ -43,6 +43,11 @@ func newOrder() *order {
 // take adds what t takes beside the locks in t.gates, and returns the cycles
 // that this closes.
 func (o *order) take(t *taken) (found []Misuse) {
+	if max(o.edges, len(o.seen), len(o.writers)) >= maxEdges {
+		snapshots := o.snapshots
+		*o = *newOrder()
+		o.snapshots = snapshots
+	}
 	now := time.Now()
 	times := o.seen[t.goroutine]
 	if times.first.IsZero() {
@@ -74,9 +79,6 @@ func (o *order) take(t *taken) (found []Misuse) {
 
 // add adds e unless there is one like it, and reports whether it did.
 func (o *order) add(e *edge) bool {
-	if o.edges >= maxEdges {
-		*o = *newOrder()
-	}
 	a, b := e.holds.lockID, e.takes.lockID
 	to := o.from[a]
 	if to == nil {
@@ -164,12 +166,15 @@ func (o *order) addWriter(t *taken, now time.Time) {
 }
 
 // together reports whether e can be there at the same time as each edge of
-// path: made by another goroutine, with no lock that keeps the two apart, and
-// neither goroutine began after the other's edge nor ended before it.
+// path: made by other goroutines, with no lock that keeps the two apart, and
+// neither goroutine began after the other's edge nor ended before it. By the
+// context of a scoped hold an edge can be of two goroutines; then it counts when
+// the one that holds was there, who has started the other.
 func (o *order) together(path []*edge, e *edge) bool {
 	for _, p := range path {
-		if p.takes.goroutine == e.takes.goroutine || gated(p.takes, e.takes) ||
-			!o.alive(p.takes.goroutine, e) || !o.alive(e.takes.goroutine, p) {
+		if p.takes.goroutine == e.takes.goroutine || p.holds.goroutine == e.takes.goroutine ||
+			p.takes.goroutine == e.holds.goroutine || p.holds.goroutine == e.holds.goroutine || gated(p.takes, e.takes) ||
+			!o.alive(p.holds.goroutine, e) || !o.alive(e.holds.goroutine, p) {
 			return false
 		}
 	}
