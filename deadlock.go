@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // cycles knows the waits of the process that can be part of a deadlock over
@@ -18,7 +17,7 @@ import (
 var cycles deadlocks
 
 type deadlocks struct {
-	mu      sync.Mutex
+	mu      mutex
 	holders map[*core]map[*wait]struct{} // the waits that carry a hold of a lock
 }
 

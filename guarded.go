@@ -20,27 +20,29 @@ type Guarded[T any] struct {
 // NewGuarded returns a Guarded that guards v.
 func NewGuarded[T any](v T) *Guarded[T] { return &Guarded[T]{value: v} }
 
-func (g *Guarded[T]) call(ctx context.Context, m Mode) call {
-	return call{ctx: ctx, lock: g, policy: g.Policy, mode: m}
+func (g *Guarded[T]) call(m Mode) call {
+	return call{lock: g, policy: g.Policy, mode: m}
 }
 
 // Read runs fn with the value held to read and returns its error. fn must not
 // change the value.
 func (g *Guarded[T]) Read(ctx context.Context, fn func(context.Context, *T) error) error {
-	return g.core.within(g.call(ctx, Read), func(ctx context.Context, _ *scope) error { return fn(ctx, &g.value) })
+	call := g.call(Read).with(ctx)
+	return g.core.within(&call, func(ctx context.Context, _ *scope) error { return fn(ctx, &g.value) })
 }
 
 // Write runs fn with the value held to write and returns its error.
 func (g *Guarded[T]) Write(ctx context.Context, fn func(context.Context, *T) error) error {
-	return g.core.within(g.call(ctx, Write), func(ctx context.Context, _ *scope) error { return fn(ctx, &g.value) })
+	call := g.call(Write).with(ctx)
+	return g.core.within(&call, func(ctx context.Context, _ *scope) error { return fn(ctx, &g.value) })
 }
 
 // Update runs fn with the value held upgradably and returns its error: fn may
 // read the value, and may change it after upgrade has returned nil.
 func (g *Guarded[T]) Update(ctx context.Context, fn func(ctx context.Context, v *T, upgrade func() error) error) error {
-	k := g.call(ctx, Upgradable)
-	return g.core.within(k, func(ctx context.Context, s *scope) error {
-		return fn(ctx, &g.value, func() error { return s.upgrade(&k) })
+	k := g.call(Upgradable).with(ctx)
+	return g.core.within(&k, func(ctx context.Context, s *scope) error {
+		return fn(ctx, &g.value, s.upgrade)
 	})
 }
 
@@ -50,6 +52,6 @@ func (g *Guarded[T]) State() State { return g.core.picture() }
 // Observe sends the events of g to o until stop is called, as
 // [RWMutex.Observe] does.
 func (g *Guarded[T]) Observe(o Observer) (stop func()) {
-	k := g.call(nil, 0)
+	k := g.call(0)
 	return g.core.observe(&k, o)
 }

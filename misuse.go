@@ -1,21 +1,6 @@
 package drawbridge
 
-import (
-	"context"
-	"os"
-	"sync"
-)
-
-// fatal ends the process over a call without the hold that it needs, as the
-// standard types do. A panic would not be enough: recovered, it leaves a lock
-// of which nobody knows who holds it. The runtime's fatal is not for us to
-// call, so a zero sync.RWMutex is misused in our stead; the text that it ends
-// with has the word "unlocked" that people search for.
-func fatal(what string) {
-	os.Stderr.WriteString("drawbridge: " + what + "\n")
-	var victim sync.RWMutex
-	victim.Unlock()
-}
+import "context"
 
 // mustContext panics for a nil context, before anything is touched.
 func mustContext(ctx context.Context) {

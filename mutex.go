@@ -28,8 +28,8 @@ func (p Policy) checkMutex() {
 	}
 }
 
-func (m *Mutex) call(ctx context.Context) call {
-	return call{ctx: ctx, lock: m, policy: m.Policy, mode: Write}
+func (m *Mutex) call() call {
+	return call{lock: m, policy: m.Policy, mode: Write}
 }
 
 // Lock takes m, and waits while somebody holds it.
@@ -74,18 +74,19 @@ func (m *Mutex) State() State { return m.core.picture() }
 // [runtime.Goexit]. If m cannot be had, WithLock returns an error of
 // [RWMutex.LockContext] without calling fn.
 func (m *Mutex) WithLock(ctx context.Context, fn func(context.Context) error) error {
-	return m.core.within(m.call(ctx), func(ctx context.Context, _ *scope) error { return fn(ctx) })
+	call := m.call().with(ctx)
+	return m.core.within(&call, func(ctx context.Context, _ *scope) error { return fn(ctx) })
 }
 
 // Observe sends the events of m to o until stop is called, as
 // [RWMutex.Observe] does.
 func (m *Mutex) Observe(o Observer) (stop func()) {
-	k := m.call(nil)
+	k := m.call()
 	return m.core.observe(&k, o)
 }
 
 func (m *Mutex) acquire() {
-	k := m.call(nil)
+	k := m.call()
 	if err := m.core.acquire(&k); err != nil {
 		panic(err) // a call without a context has nothing to fail for
 	}
@@ -93,7 +94,7 @@ func (m *Mutex) acquire() {
 
 func (m *Mutex) acquireContext(ctx context.Context) error {
 	mustContext(ctx)
-	k := m.call(ctx)
+	k := m.call().with(ctx)
 	if ctx.Err() != nil {
 		return newWaitError(&k, 0, m.core.picture())
 	}
@@ -101,11 +102,11 @@ func (m *Mutex) acquireContext(ctx context.Context) error {
 }
 
 func (m *Mutex) try() bool {
-	k := m.call(nil)
+	k := m.call()
 	return m.core.try(&k)
 }
 
 func (m *Mutex) release() {
-	k := m.call(nil)
+	k := m.call()
 	m.core.release(&k, writerLeaves)
 }

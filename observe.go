@@ -86,7 +86,8 @@ func (k EventKind) String() string {
 // Event is one thing that happened to an observed lock.
 type Event struct {
 	// Lock is the lock as its user knows it: a *[RWMutex], *[Mutex],
-	// *[Guarded] or *[Keyed]. Key is the key for a [Keyed], else nil.
+	// *[Guarded], *[Keyed] or, for its updates and builds, *[Snapshot].
+	// Key is the key for a [Keyed], else nil.
 	Lock any
 	Key  any
 
@@ -105,6 +106,11 @@ type Event struct {
 	// the observation, and for a Waiting that is not an upgrade.
 	Hold uint64
 
+	// Wait names the wait, unlike any other of the process: it is the same
+	// in a Waiting and in the Granted, Upgraded or GaveUp that follows it,
+	// and 0 in every event that no Waiting came before.
+	Wait uint64
+
 	Waited time.Duration // Granted, Upgraded, GaveUp: how long the call waited
 	Held   time.Duration // Released, Downgraded: how long, 0 where Hold is 0
 	Err    error         // GaveUp: what the call returns
@@ -118,6 +124,20 @@ type Event struct {
 type Observer interface {
 	Observe(context.Context, Event)
 }
+
+// Observable is a lock whose events can be observed: a *[RWMutex], *[Mutex],
+// *[Guarded], *[Keyed] or *[Snapshot]. Other types cannot implement it, except
+// by embedding one of these.
+type Observable interface {
+	Observe(Observer) (stop func())
+	observable()
+}
+
+func (*RWMutex) observable()     {}
+func (*Mutex) observable()       {}
+func (*Guarded[T]) observable()  {}
+func (*Keyed[K]) observable()    {}
+func (*Snapshot[T]) observable() {}
 
 // ObserveAll observes every lock of the process, named or not, those that do
 // not exist yet included, until stop is called. Calls in flight may still

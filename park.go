@@ -16,13 +16,28 @@ type parking struct {
 // handover is the Locker of a waiter's cond. Cond.Wait joins the cond's list
 // and then calls Unlock, which leaves the lock's mu: no wake can fall between
 // the two, since whoever wants to send one must have mu. Woken, it calls Lock,
-// which does nothing, since a granted waiter has no use for mu.
+// which does not take mu, since a granted waiter has no use for it.
+//
+// The sleep itself is not hidden from the race detector: synctest.Wait comes
+// after what the sleeper did before it fell asleep, and that edge is made in
+// the sleep. It adds no other, since those who wake are hidden.
 type handover struct{ mu *section }
 
-func (h *handover) Lock() {}
+func (h *handover) Lock() { raceDisable() }
 
 //go:norace
-func (h *handover) Unlock() { h.mu.unlock() }
+func (h *handover) Unlock() {
+	h.mu.unlock()
+	raceEnable()
+}
+
+// init prepares a new waiter's parking.
+func (p *parking) init() { p.cond.L = &p.handover }
+
+// reset leaves nothing of a wait.
+//
+//go:norace
+func (p *parking) reset() { p.wakes = nil }
 
 // park sleeps until a wake comes or done is closed, and reports whether done
 // was. It is called with mu held and returns without it.
@@ -35,6 +50,8 @@ func (w *waiter) park(mu *section, done <-chan struct{}) (expired bool) {
 		return false
 	}
 	mu.unlock()
+	raceEnable()
+	defer raceDisable()
 	select {
 	case <-w.wakes:
 		return false

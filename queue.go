@@ -1,7 +1,5 @@
 package drawbridge
 
-import "sync"
-
 // queue is who waits for a lock. A lock has one only while somebody waits or
 // observes; core.mu guards it.
 type queue struct {
@@ -20,7 +18,7 @@ type queue struct {
 	watch watch
 }
 
-var queues = sync.Pool{New: func() any { return new(queue) }}
+var queues = pool{New: func() any { return new(queue) }}
 
 // idle reports whether q has nothing to keep.
 //

@@ -51,8 +51,8 @@ type RWMutex struct {
 }
 
 // call describes a call on rw.
-func (rw *RWMutex) call(ctx context.Context, m Mode) call {
-	return call{ctx: ctx, lock: rw, policy: rw.Policy, mode: m}
+func (rw *RWMutex) call(m Mode) call {
+	return call{lock: rw, policy: rw.Policy, mode: m}
 }
 
 // Lock takes rw to write. If anybody holds rw, Lock waits.
@@ -162,7 +162,7 @@ func (rw *RWMutex) State() State { return rw.core.picture() }
 // Observe sends the events of rw to o until stop is called. An observed lock
 // takes the slow path in every call.
 func (rw *RWMutex) Observe(o Observer) (stop func()) {
-	k := rw.call(nil, 0)
+	k := rw.call(0)
 	return rw.core.observe(&k, o)
 }
 
@@ -179,7 +179,7 @@ func (rw *RWMutex) tryLock() bool { return rw.try(Write) }
 func (rw *RWMutex) unlock() { rw.release(Write, writerLeaves) }
 
 func (rw *RWMutex) acquire(m Mode) {
-	k := rw.call(nil, m)
+	k := rw.call(m)
 	if err := rw.core.acquire(&k); err != nil {
 		panic(err) // a call without a context has nothing to fail for
 	}
@@ -187,7 +187,7 @@ func (rw *RWMutex) acquire(m Mode) {
 
 func (rw *RWMutex) acquireContext(ctx context.Context, m Mode) error {
 	mustContext(ctx)
-	k := rw.call(ctx, m)
+	k := rw.call(m).with(ctx)
 	if ctx.Err() != nil {
 		return newWaitError(&k, 0, rw.core.picture())
 	}
@@ -195,11 +195,11 @@ func (rw *RWMutex) acquireContext(ctx context.Context, m Mode) error {
 }
 
 func (rw *RWMutex) try(m Mode) bool {
-	k := rw.call(nil, m)
+	k := rw.call(m)
 	return rw.core.try(&k)
 }
 
 func (rw *RWMutex) release(m Mode, ch change) {
-	k := rw.call(nil, m)
+	k := rw.call(m)
 	rw.core.release(&k, ch)
 }

@@ -3,6 +3,7 @@
 package drawbridge
 
 import (
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,13 @@ import (
 // scheduler before each step (sched_explore.go); here it is what it looks like,
 // and the compiler leaves nothing of it.
 
+// barging is how often a call looks at the lock again before it queues. A
+// short section on another processor is over sooner than a sleep would begin.
+const barging = 30
+
+// windowBits is how many bits count the releases in a window.
+const windowBits = 8
+
 // word is an atomic 64-bit word.
 type word = atomic.Uint64
 
@@ -22,6 +30,15 @@ type section struct{ mu sync.Mutex }
 
 func (s *section) lock()   { s.mu.Lock() }
 func (s *section) unlock() { s.mu.Unlock() }
+
+type (
+	flag           = atomic.Bool
+	counter        = atomic.Int32
+	stripeCount    = atomic.Int64
+	pointer[T any] = atomic.Pointer[T]
+	pool           = sync.Pool
+	mutex          = sync.Mutex // one that may be held for longer than a section
+)
 
 func now() time.Time { return time.Now() }
 
@@ -51,6 +68,9 @@ func stripeHash() uintptr {
 	p := uintptr(unsafe.Pointer(&here))
 	return p>>11 ^ p>>15
 }
+
+// hashOf is the hash of a key.
+func hashOf[K comparable](seed maphash.Seed, key K) uint64 { return maphash.Comparable(seed, key) }
 
 // spawn runs f on a goroutine of its own.
 func spawn(f func()) { go f() }

@@ -1,10 +1,6 @@
 package drawbridge
 
-import (
-	"context"
-	"sync"
-	"sync/atomic"
-)
+import "context"
 
 // scope is the hold of a scoped call and the context that carries it, in one
 // allocation. A call that finds it in its context knows what its own caller
@@ -13,27 +9,48 @@ type scope struct {
 	context.Context
 	parent *scope // the next one out that was live when this one began
 
-	core *core
-	mode Mode // as it was taken
+	core  *core
+	mode  Mode   // as it was taken
+	outer *scope // of a read inside an upgradable scope: that one, kept open
 
-	// sharers counts the calls that use the hold: the one that took it and,
-	// for a read, the reads inside it. The last one out releases, so that a
+	// others counts the calls that use the hold beside the one that took it:
+	// the reads inside a read. The last one out releases, so that a
 	// goroutine that was given the context is still inside when the call
-	// that made the scope has returned. At 0 the scope is over, for good.
-	sharers atomic.Int32
+	// that made the scope has returned. Below 0 the scope is over, for good.
+	others counter
 
-	// inner is for an upgradable scope: how many reads are open inside it,
-	// or where its upgrade stands.
-	inner    atomic.Int32
-	upgrades sync.Mutex // held while an upgrade waits
+	rare *rare // nil for most
+}
 
+// rare is what only some scopes need.
+type rare struct {
 	holding // the identity of an observed read
+
+	// Of an upgradable scope: how many reads are open inside it, or where its
+	// upgrade stands, and what upgrade calls. upgrades is held while one waits.
+	inner    counter
+	upgrades mutex
+	call     call
 }
 
 const (
 	upgradeDone    = -1
 	upgradePending = -2
 )
+
+func newScope(k *call, c *core) *scope {
+	if k.mode != Upgradable {
+		return &scope{Context: k.ctx, parent: carried(k.ctx), core: c, mode: k.mode}
+	}
+	both := &struct {
+		scope
+		rare
+	}{scope: scope{Context: k.ctx, parent: carried(k.ctx), core: c, mode: k.mode}}
+	both.scope.rare = &both.rare
+	both.rare.call = k.with(&both.scope)
+	both.rare.call.mode = Write
+	return &both.scope
+}
 
 type scopeKey struct{}
 
@@ -71,7 +88,7 @@ func (u unscoped) Value(key any) any {
 	return u.Context.Value(key)
 }
 
-func (s *scope) live() bool { return s.sharers.Load() > 0 }
+func (s *scope) live() bool { return s.others.Load() >= 0 }
 
 // on returns the innermost live scope on c.
 func (s *scope) on(c *core) *scope {
@@ -106,11 +123,11 @@ func (s *scope) reads(c *core) bool {
 // join makes the caller a sharer of a scope that is not over.
 func (s *scope) join() bool {
 	for {
-		n := s.sharers.Load()
-		if n <= 0 {
+		n := s.others.Load()
+		if n < 0 {
 			return false
 		}
-		if s.sharers.CompareAndSwap(n, n+1) {
+		if s.others.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}
@@ -119,17 +136,17 @@ func (s *scope) join() bool {
 // open keeps an upgradable scope from being upgraded while a read is inside.
 func (s *scope) open() bool {
 	for {
-		n := s.inner.Load()
+		n := s.rare.inner.Load()
 		if n < 0 {
 			return false
 		}
-		if s.inner.CompareAndSwap(n, n+1) {
+		if s.rare.inner.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}
 }
 
-func (s *scope) close() { s.inner.Add(-1) }
+func (s *scope) close() { s.rare.inner.Add(-1) }
 
 // refuse says what a call to hold in mode m inside s is answered; nil is for a
 // read that may go on inside.
@@ -139,7 +156,7 @@ func (s *scope) refuse(m Mode) error {
 		return nil
 	case s.mode == Read:
 		return ErrUpgrade
-	case s.mode == Upgradable && s.inner.Load() >= 0:
+	case s.mode == Upgradable && s.rare.inner.Load() >= 0:
 		switch m {
 		case Read:
 			return nil
@@ -179,77 +196,82 @@ func (s *scope) enterPast(c *core, k *call) (inside bool, err error) {
 }
 
 // within runs fn with the lock held in k.mode and the hold in its context.
-func (c *core) within(k call, fn func(context.Context, *scope) error) error {
+func (c *core) within(k *call, fn func(context.Context, *scope) error) error {
 	mustContext(k.ctx)
 	if k.ctx.Err() != nil {
-		return newWaitError(&k, 0, c.picture())
+		return newWaitError(k, 0, c.picture())
 	}
-	s := &scope{Context: k.ctx, parent: carried(k.ctx), core: c, mode: k.mode}
+	s := newScope(k, c)
 	k.scope = s
-	if h := s.parent.on(c); h != nil {
-		if err := h.refuse(k.mode); err != nil {
+	ctx := context.Context(s)
+	if h := s.parent.on(c); h == nil {
+		if err := c.acquireContext(k); err != nil {
 			return err
 		}
-		if h.mode == Read {
-			if h.join() {
-				defer h.leave(k.lock, k.key)
-				return fn(k.ctx, h)
-			}
-		} else {
-			if !h.open() {
-				return ErrReentrant
-			}
-			defer h.close()
-			c.enterPastDoor(&k)
-			return c.run(s, &k, fn)
-		}
-	}
-	if err := c.acquireContext(&k); err != nil {
+	} else if err := h.refuse(k.mode); err != nil {
 		return err
+	} else if h.mode == Read {
+		if h.join() {
+			s, ctx = h, k.ctx // a share of that hold, and nothing new
+		} else if err := c.acquireContext(k); err != nil {
+			return err
+		}
+	} else {
+		if !h.open() {
+			return ErrReentrant
+		}
+		s.outer = h
+		c.enterPastDoor(k)
 	}
-	return c.run(s, &k, fn)
-}
-
-func (c *core) run(s *scope, k *call, fn func(context.Context, *scope) error) error {
-	s.sharers.Store(1)
 	defer s.leave(k.lock, k.key)
-	return fn(s, s)
+	return fn(ctx, s)
 }
 
 // leave ends the caller's share of the hold, and with the last share the hold.
 func (s *scope) leave(lock any, key keyed) {
-	if s.sharers.Add(-1) > 0 {
+	if s.others.Add(-1) >= 0 {
 		return
 	}
+	switch {
+	case s.mode == Read && s.core.leaveReading():
+	case s.mode == Write && s.core.state.CompareAndSwap(fastBusy.Load(), free):
+	default:
+		s.release(lock, key)
+	}
+	if s.outer != nil {
+		s.outer.close()
+	}
+}
+
+// release is leave where the hold may matter to somebody.
+func (s *scope) release(lock any, key keyed) {
 	mode := s.mode
 	if mode == Upgradable {
 		// An upgrade that another goroutine began ends first.
-		s.upgrades.Lock()
-		if s.inner.Load() == upgradeDone {
+		s.rare.upgrades.Lock()
+		if s.rare.inner.Load() == upgradeDone {
 			mode = Write
 		}
-		s.upgrades.Unlock()
+		s.rare.upgrades.Unlock()
 	}
-	k := call{ctx: s.Context, lock: lock, key: key, mode: mode, scope: s}
-	s.core.leave(&k)
+	s.core.release(&call{ctx: s.Context, lock: lock, key: key, mode: mode, scope: s}, leaves(mode))
 }
 
 // upgrade is what the function of an upgradable scope gets.
-func (s *scope) upgrade(k *call) error {
-	s.upgrades.Lock()
-	defer s.upgrades.Unlock()
+func (s *scope) upgrade() error {
+	s.rare.upgrades.Lock()
+	defer s.rare.upgrades.Unlock()
 	switch {
 	case !s.live():
 		return ErrUpgrade
-	case s.inner.Load() == upgradeDone:
+	case s.rare.inner.Load() == upgradeDone:
 		return nil
-	case !s.inner.CompareAndSwap(0, upgradePending):
+	case !s.rare.inner.CompareAndSwap(0, upgradePending):
 		return ErrUpgrade // a read is open inside
 	}
 	state := int32(0) // also if an observer panics: the upgradable hold is kept
-	defer func() { s.inner.Store(state) }()
-	u := *k
-	u.ctx, u.mode = s, Write
+	defer func() { s.rare.inner.Store(state) }()
+	u := s.rare.call
 	err := s.core.upgradeContext(&u)
 	if err == nil {
 		state = upgradeDone

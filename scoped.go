@@ -19,13 +19,15 @@ import "context"
 // If rw cannot be had, WithRLock returns an error of [RWMutex.LockContext]
 // without calling fn.
 func (rw *RWMutex) WithRLock(ctx context.Context, fn func(context.Context) error) error {
-	return rw.core.within(rw.call(ctx, Read), func(ctx context.Context, _ *scope) error { return fn(ctx) })
+	call := rw.call(Read).with(ctx)
+	return rw.core.within(&call, func(ctx context.Context, _ *scope) error { return fn(ctx) })
 }
 
 // WithLock runs fn with rw held to write, as [RWMutex.WithRLock] does to read.
 // Every call on rw inside that would take it again returns [ErrReentrant].
 func (rw *RWMutex) WithLock(ctx context.Context, fn func(context.Context) error) error {
-	return rw.core.within(rw.call(ctx, Write), func(ctx context.Context, _ *scope) error { return fn(ctx) })
+	call := rw.call(Write).with(ctx)
+	return rw.core.within(&call, func(ctx context.Context, _ *scope) error { return fn(ctx) })
 }
 
 // WithULock runs fn with rw held upgradably, as [RWMutex.WithRLock] does to
@@ -44,8 +46,8 @@ func (rw *RWMutex) WithLock(ctx context.Context, fn func(context.Context) error)
 // and returns [ErrReentrant] after it; WithLock returns ErrUpgrade before and
 // ErrReentrant after; WithULock returns ErrReentrant.
 func (rw *RWMutex) WithULock(ctx context.Context, fn func(ctx context.Context, upgrade func() error) error) error {
-	k := rw.call(ctx, Upgradable)
-	return rw.core.within(k, func(ctx context.Context, s *scope) error {
-		return fn(ctx, func() error { return s.upgrade(&k) })
+	k := rw.call(Upgradable).with(ctx)
+	return rw.core.within(&k, func(ctx context.Context, s *scope) error {
+		return fn(ctx, s.upgrade)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 )
 
@@ -25,7 +24,7 @@ import (
 // is discarded and run again, so no change is ever lost. The call that
 // publishes a value synchronizes before every Load that returns it.
 type Snapshot[T any] struct {
-	value   atomic.Pointer[T]
+	value   pointer[T]
 	writing core // one Update or build at a time
 
 	mu      section // guards what follows; value changes only under it
@@ -123,7 +122,15 @@ func (s *Snapshot[T]) Update(ctx context.Context, fn func(context.Context, *T) (
 // write runs fn while no other update or build does, in order of arrival.
 func (s *Snapshot[T]) write(ctx context.Context, fn func(context.Context) error) error {
 	k := call{ctx: ctx, lock: s, policy: FIFO, mode: Write}
-	return s.writing.within(k, func(ctx context.Context, _ *scope) error { return fn(ctx) })
+	return s.writing.within(&k, func(ctx context.Context, _ *scope) error { return fn(ctx) })
+}
+
+// Observe sends the events of updates and builds to o until stop is called:
+// they wait for one another and hold in mode [Write]. Load and Publish hold
+// nothing and have no events.
+func (s *Snapshot[T]) Observe(o Observer) (stop func()) {
+	k := call{lock: s, policy: FIFO}
+	return s.writing.observe(&k, o)
 }
 
 // build is a refresh that is under way.

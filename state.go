@@ -60,8 +60,8 @@ const (
 
 	// windowStep counts the releases in a window, in the eight bits at the
 	// top: when they overflow, the release looks at the clock.
-	windowStep = 1 << 56
-	windowMask = 0xff << 56
+	windowStep = 1 << (64 - windowBits)
+	windowMask = (1<<windowBits - 1) << (64 - windowBits)
 )
 
 // The two states that the fast paths of a writer know.

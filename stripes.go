@@ -1,9 +1,6 @@
 package drawbridge
 
-import (
-	"runtime"
-	"sync/atomic"
-)
+import "runtime"
 
 // On many cores, readers of one lock are slowed down by nothing but the word
 // in which they are counted: each has to have its cache line for itself. A
@@ -38,7 +35,7 @@ type stripes []stripe
 
 // stripe has two cache lines, since processors fetch them in pairs.
 type stripe struct {
-	readers atomic.Int64
+	readers stripeCount
 	_       [120]byte
 }
 

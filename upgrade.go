@@ -31,7 +31,7 @@ func (rw *RWMutex) UUnlock() { rw.release(Upgradable, upgradableLeaves) }
 // back by [RWMutex.DowngradeToUpgradable]. It is a fatal error if there is no
 // upgradable hold.
 func (rw *RWMutex) Upgrade() {
-	k := rw.call(nil, Write)
+	k := rw.call(Write)
 	if err := rw.core.upgrade(&k); err != nil {
 		panic(err) // as in acquire
 	}
@@ -42,7 +42,7 @@ func (rw *RWMutex) Upgrade() {
 // door is as if the call had not been made.
 func (rw *RWMutex) UpgradeContext(ctx context.Context) error {
 	mustContext(ctx)
-	k := rw.call(ctx, Write)
+	k := rw.call(Write).with(ctx)
 	return rw.core.upgradeContext(&k)
 }
 
@@ -63,3 +63,91 @@ func (rw *RWMutex) Downgrade() { rw.release(Read, writerReads) }
 // DowngradeToUpgradable turns the caller's write hold into an upgradable hold,
 // with no gap. It is a fatal error if there is no write hold.
 func (rw *RWMutex) DowngradeToUpgradable() { rw.release(Upgradable, writerUpgradable) }
+
+// upgrade turns the caller's upgradable hold into a write hold.
+//
+//go:norace
+func (c *core) upgrade(k *call) error {
+	if c.upgradeUnseen() {
+		c.raceEnter(Write)
+		return nil
+	}
+	s, done := k.canWait()
+
+	c.lock()
+	upgraded := c.upgradeLocked()
+	if !upgraded && (s != nil || c.observed()) {
+		n := c.current()
+		n.hold = c.q.upgradableHold()
+		c.unlock()
+		if s.reads(c) {
+			return ErrUpgrade
+		}
+		c.emitWaiting(k, n)
+		c.lock()
+		upgraded = c.upgradeLocked()
+	}
+	if upgraded {
+		n := c.noteUpgraded(k)
+		c.unlock()
+		c.raceEnter(Write)
+		c.emitGranted(k, Upgraded, n, 0)
+		return nil
+	}
+	w := newWaiter(Write)
+	w.upgrade = true
+	c.queueOf(k).addUpgrade(w)
+	return c.await(k, w, s, done)
+}
+
+// upgradeUnseen upgrades if the caller is alone inside and nobody waits at the
+// door.
+func (c *core) upgradeUnseen() bool {
+	raceDisable()
+	defer raceEnable()
+	for unseen() {
+		old := c.state.Load()
+		if old&(upgradable|closed|watched|striped|readersInside) != upgradable {
+			return false
+		}
+		if c.state.CompareAndSwap(old, old&^(upgradable|heatMask)|writing|closed) {
+			return true
+		}
+	}
+	return false
+}
+
+// upgradeLocked upgrades with mu if no reader is inside, whoever waits at the
+// door.
+//
+//go:norace
+func (c *core) upgradeLocked() bool {
+	for {
+		old := c.state.Load()
+		if old&upgradable == 0 || c.upgrading() {
+			fatal("Upgrade without an upgradable hold")
+		}
+		if readers(old) != 0 || old&striped != 0 {
+			return false
+		}
+		next := old&^(upgradable|heatMask) | writing | closed
+		passed := c.q != nil && c.q.drainer != nil
+		if passed {
+			next |= writersWait
+		}
+		if c.state.CompareAndSwap(old, next) {
+			if passed {
+				c.q.writers.pushFront(c.q.drainer)
+				c.q.drainer = nil
+			}
+			return true
+		}
+	}
+}
+
+// upgrading reports whether an upgrade waits.
+//
+//go:norace
+func (c *core) upgrading() bool {
+	return c.q != nil && c.q.drainer != nil && c.q.drainer.upgrade
+}

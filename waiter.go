@@ -1,10 +1,6 @@
 package drawbridge
 
-import (
-	"sync"
-	"sync/atomic"
-	"time"
-)
+import "time"
 
 // waiter is one call in the queue of a lock.
 //
@@ -21,7 +17,7 @@ type waiter struct {
 	// granted is set by the one who changed the state for this waiter: from
 	// then on the waiter owns the lock. It is never unset while the waiter
 	// is in use.
-	granted atomic.Bool
+	granted flag
 
 	// signalled: a wake is on its way and has not been taken yet. Nobody
 	// sends a second one meanwhile.
@@ -40,9 +36,9 @@ type waiter struct {
 // A waiter may travel between testing/synctest bubbles in this pool, so it
 // keeps nothing that belongs to one. A channel would: used outside the bubble
 // that made it, it ends the process. The list inside a sync.Cond does not.
-var waiters = sync.Pool{New: func() any {
+var waiters = pool{New: func() any {
 	w := new(waiter)
-	w.cond.L = &w.handover
+	w.parking.init()
 	return w
 }}
 
@@ -62,7 +58,7 @@ func (w *waiter) free() {
 	w.upgrade, w.signalled = false, false
 	w.granted.Store(false)
 	w.seq, w.hold = 0, 0
-	w.wakes = nil
+	w.parking.reset()
 	waiters.Put(w)
 }
 

@@ -23,7 +23,7 @@ type holding struct {
 	since time.Time
 }
 
-var lastHold atomic.Uint64
+var lastHold, lastWait atomic.Uint64
 
 func newHolding() holding { return holding{lastHold.Add(1), now()} }
 
@@ -187,8 +187,8 @@ func (c *core) emitGranted(k *call, kind EventKind, n notice, waited time.Durati
 		return
 	}
 	if k.mode == Read && k.scope != nil {
-		k.scope.holding = newHolding()
-		n.hold = k.scope.holding.hold
+		k.scope.rare = &rare{holding: newHolding()}
+		n.hold = k.scope.rare.hold
 	}
 	told := false
 	defer func() {
@@ -215,13 +215,22 @@ func (c *core) emitLeft(k *call, ch change, n notice) {
 	case writerReads, writerUpgradable:
 		kind = Downgraded
 	case readerLeaves:
-		if k.scope != nil {
-			n.hold, n.held = k.scope.hold, k.scope.held()
+		if k.scope != nil && k.scope.rare != nil {
+			n.hold, n.held = k.scope.rare.hold, k.scope.rare.held()
 		}
 	}
 	e := k.event(kind, n)
 	e.Held = n.held
 	k.tell(n, e)
+}
+
+// emitWaiting tells that k is about to wait, and names the wait.
+func (c *core) emitWaiting(k *call, n notice) {
+	if len(n.to) == 0 && unseen() {
+		return
+	}
+	k.wait = lastWait.Add(1)
+	c.emit(k, Waiting, n, 0, nil)
 }
 
 // emit tells the observers of a wait or a grant.
@@ -235,7 +244,7 @@ func (c *core) emit(k *call, kind EventKind, n notice, waited time.Duration, err
 }
 
 func (k *call) event(kind EventKind, n notice) Event {
-	e := Event{Lock: k.lock, Kind: kind, Mode: k.mode, Seq: n.seq, Hold: n.hold}
+	e := Event{Lock: k.lock, Kind: kind, Mode: k.mode, Seq: n.seq, Hold: n.hold, Wait: k.wait}
 	if k.key != nil {
 		e.Key = k.key.boxed()
 	}

@@ -153,6 +153,20 @@ func downgrade(s *suite) {
 	s.is(h.Downgrade(s.ctx()), cluster.ErrUnlocked)
 }
 
+// droppedDowngraded: what a downgrade wrote must go with its holder too.
+func droppedDowngraded(s *suite) {
+	ms, name := s.machines(2), s.name()
+	h := s.lock(ms[0], name, w)
+	if err := h.Downgrade(s.ctx()); err != nil {
+		s.Fatal(err)
+	}
+	next := s.start(ms[1], name, w)
+	s.Drop(s, ms[0].engine)
+	s.unlock(s.granted(next))
+	s.lost(h)
+	s.empty(ms[1], name)
+}
+
 type key struct{}
 
 func holdOutlives(s *suite) {

@@ -63,6 +63,7 @@ func Run(t *testing.T, h Harness) {
 		{"CallerGivesUpWhileCutOff", cancelWhileCut},
 		{"DroppedHolderIsTold", droppedHolder},
 		{"DroppedWaiterIsTold", droppedWaiter},
+		{"DroppedAfterDowngrade", droppedDowngraded},
 		{"CutOffHolderEndsBeforeTheNextEnters", cutHolder},
 		{"LockerWorksAgainAfterLoss", reuseAfterLoss},
 		{"RemovedHolderIsTold", removedHolder},

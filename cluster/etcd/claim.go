@@ -83,7 +83,13 @@ func (c *claim) attempt(ctx context.Context, try bool) (*blocker, error) {
 		}
 		c.begin(l)
 	}
+	select {
+	case c.session.asking <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	b, err := c.ask(try)
+	<-c.session.asking
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound):
 		// etcd has ended the lease and nobody had noticed.
@@ -125,12 +131,11 @@ func (c *claim) conflicting() string {
 
 // ask sends the one request that makes the key. It may be sent again: the key is only made once.
 //
-// It does not listen to the caller's context. A request that is given up may still be carried out, after the one
-// that cleans up behind it; it is dearer to rule that out (see Release) than to await the answer here, where nobody
-// waits any more.
+// It listens to the lease and not to the caller's context. A request that is given up may still be carried out, after
+// the one that cleans up behind it; it is dearer to rule that out (see Release) than to await the answer here, where
+// nobody waits any more. Nor is it given up to be sent again because etcd is slow, which would make etcd slower.
 func (c *claim) ask(try bool) (*blocker, error) {
-	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(c.lease.Context()), max(c.session.options.TTL/3, time.Second))
-	defer cancel()
+	ctx := clientv3.WithRequireLeader(c.lease.Context())
 	if c.lease.Held() != nil {
 		return nil, errLeaseOver
 	}
@@ -215,8 +220,6 @@ func (c *claim) tryBeside(ctx context.Context, last []*mvccpb.KeyValue, mine, sa
 
 // look looks again for what is in the way. That it sees the own key proves, if there is nothing, the grant.
 func (c *claim) look(ctx context.Context) (*blocker, error) {
-	ctx, cancel := context.WithTimeout(ctx, max(c.session.options.TTL/3, time.Second))
-	defer cancel()
 	resp, err := c.session.engine.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.CreateRevision(c.key), "=", c.token)).
 		Then(clientv3.OpGet(c.conflicting(), append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(c.token-1))...)).

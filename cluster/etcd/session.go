@@ -17,7 +17,7 @@ import (
 
 // Session implements cluster.Engine.
 func (e *Engine) Session(o cluster.SessionOptions) cluster.Session {
-	return &session{engine: e, options: o, opening: make(chan struct{}, 1)}
+	return &session{engine: e, options: o, opening: make(chan struct{}, 1), asking: make(chan struct{}, 32)}
 }
 
 // session has one lease at a time: made when a claim first needs it, and anew after it was lost.
@@ -26,6 +26,7 @@ type session struct {
 	options cluster.SessionOptions
 	revokes sync.WaitGroup
 	opening chan struct{} // whoever makes a lease has its one place
+	asking  chan struct{} // places of requests to enter, so that a thousand of them do not keep a keepalive waiting
 
 	mu     sync.Mutex
 	lease  *lease

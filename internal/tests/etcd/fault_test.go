@@ -10,12 +10,15 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/drawbridge-go/drawbridge/cluster"
 	"github.com/drawbridge-go/drawbridge/cluster/etcd"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
 
-const ttl = 2 * time.Second
+const ttl = 3 * time.Second
 
 // takeover is how long after its TTL a dead holder's lock may stay taken.
 const takeover = 1500 * time.Millisecond
@@ -67,10 +70,10 @@ func waiters(t testing.TB, l *cluster.Locker, name string, n int) {
 func TestKilledHolderIsReplacedWithinItsLease(t *testing.T) {
 	endpoint, name := shared(t)[0], fresh(t)
 	l := newLocker(t, machine(t, endpoint), ttl)
-	c := spawn(t, "write", endpoint, name, ttl)
-	token := c.expect(t, "held")
+	c := rig.Spawn(t, "write", endpoint, name, ttl)
+	token := c.Expect(t, "held")
 	killed := time.Now()
-	c.signal(syscall.SIGKILL)
+	c.Signal(syscall.SIGKILL)
 	h := locked(t, l, name)
 	took := time.Since(killed)
 	t.Logf("takeover after %v with a TTL of %v", took, ttl)
@@ -91,10 +94,10 @@ func TestKilledWaiterOpensTheDoor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := spawn(t, "write", endpoint, name, ttl)
+	c := rig.Spawn(t, "write", endpoint, name, ttl)
 	waiters(t, l, name, 1)
 	killed := time.Now()
-	c.signal(syscall.SIGKILL)
+	c.Signal(syscall.SIGKILL)
 	h, err := other.RLock(within(t, 30*time.Second), name)
 	if err != nil {
 		t.Fatal(err)
@@ -113,13 +116,13 @@ func TestStoppedHolderIsFenced(t *testing.T) {
 	l := newLocker(t, machine(t, endpoint), ttl)
 	var fence cluster.Fence // of a store in this process
 	ok := func() error { return nil }
-	c := spawn(t, "write", endpoint, name, ttl)
-	old := cluster.Token(c.expect(t, "held"))
+	c := rig.Spawn(t, "write", endpoint, name, ttl)
+	old := cluster.Token(c.Expect(t, "held"))
 	if err := fence.Write(old, ok); err != nil {
 		t.Fatal(err)
 	}
-	c.expect(t, "checked")
-	c.signal(syscall.SIGSTOP)
+	c.Expect(t, "checked")
+	c.Signal(syscall.SIGSTOP)
 	stopped := time.Now()
 	h := locked(t, l, name)
 	if took := time.Since(stopped); took > ttl+takeover {
@@ -128,14 +131,14 @@ func TestStoppedHolderIsFenced(t *testing.T) {
 	if err := fence.Write(h.Token(), ok); err != nil {
 		t.Fatal(err)
 	}
-	drain(c)
-	c.signal(syscall.SIGCONT)
-	late := cluster.Token(c.expect(t, "write"))
+	c.Drain()
+	c.Signal(syscall.SIGCONT)
+	late := cluster.Token(c.Expect(t, "write"))
 	if err := fence.Write(late, ok); !errors.Is(err, cluster.ErrStale) {
 		t.Errorf("the write of a holder that was past its check: %v", err)
 	}
 	// After that one, not a single check says yes.
-	for line := range c.lines {
+	for line := range c.Lines {
 		if line == "lost" {
 			break
 		}
@@ -144,37 +147,27 @@ func TestStoppedHolderIsFenced(t *testing.T) {
 	unlocked(t, h)
 }
 
-func drain(c *child) {
-	for {
-		select {
-		case <-c.lines:
-		default:
-			return
-		}
-	}
-}
-
 // Whatever the network does, the holder is told before etcd ends the lease.
 func TestHolderIsToldBeforeTheLeaseEnds(t *testing.T) {
 	endpoint := shared(t)[0]
 	admin := dial(t, endpoint)
-	cut := direction{cut: true}
+	cut := rig.Direction{Cut: true}
 	for what, fault := range map[string]func(m *remote){
-		"requests are lost": func(m *remote) { m.link.set(cut, direction{}) },
-		"answers are lost":  func(m *remote) { m.link.set(direction{}, cut) },
-		"both are lost":     func(m *remote) { m.link.set(cut, cut) },
+		"requests are lost": func(m *remote) { m.link.Set(cut, rig.Direction{}) },
+		"answers are lost":  func(m *remote) { m.link.Set(rig.Direction{}, cut) },
+		"both are lost":     func(m *remote) { m.link.Set(cut, cut) },
 		// The answers of keepalives that etcd has carried out come late, and then none does.
 		"answers are slow, then lost": func(m *remote) {
-			m.link.set(direction{}, direction{delay: 900 * time.Millisecond})
+			m.link.Set(rig.Direction{}, rig.Direction{Delay: 900 * time.Millisecond})
 			time.Sleep(2 * time.Second)
-			m.link.set(direction{}, cut)
+			m.link.Set(rig.Direction{}, cut)
 		},
 		"requests are slow, then lost": func(m *remote) {
-			m.link.set(direction{delay: 400 * time.Millisecond}, direction{})
+			m.link.Set(rig.Direction{Delay: 400 * time.Millisecond}, rig.Direction{})
 			time.Sleep(2 * time.Second)
-			m.link.set(cut, direction{})
+			m.link.Set(cut, rig.Direction{})
 		},
-		"the connection is refused": func(m *remote) { m.link.listener.Close(); m.link.reset() },
+		"the connection is refused": func(m *remote) { m.link.Refuse(); m.link.Reset() },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +196,7 @@ func TestHolderIsToldBeforeTheLeaseEnds(t *testing.T) {
 			if err := h.Held(); !errors.Is(err, cluster.ErrLost) {
 				t.Error(err)
 			}
-			m.link.set(direction{}, direction{})
+			m.link.Set(rig.Direction{}, rig.Direction{})
 		})
 	}
 }
@@ -223,8 +216,8 @@ func TestResetConnectionsLoseNothing(t *testing.T) {
 	go func() { got <- locked(t, lb, name) }()
 	waiters(t, la, name, 1)
 	for range 12 {
-		a.link.reset()
-		b.link.reset()
+		a.link.Reset()
+		b.link.Reset()
 		time.Sleep(300 * time.Millisecond)
 	}
 	if err := h.Held(); err != nil {
@@ -243,7 +236,7 @@ func TestLostAnswerToAcquireKeepsThePlace(t *testing.T) {
 			a, b := machine(t, endpoint), machine(t, endpoint)
 			la, lb := newLocker(t, a, 10*time.Second), newLocker(t, b, 10*time.Second)
 			unlocked(t, locked(t, la, fresh(t))) // the lease is there
-			a.link.set(direction{}, direction{cut: true})
+			a.link.Set(rig.Direction{}, rig.Direction{Cut: true})
 			first := make(chan *cluster.Hold)
 			go func() { first <- locked(t, la, name) }()
 			waitKeys(t, admin, name, 1)
@@ -251,9 +244,9 @@ func TestLostAnswerToAcquireKeepsThePlace(t *testing.T) {
 			go func() { second <- locked(t, lb, name) }()
 			waitKeys(t, admin, name, 2)
 			if broken == "with a reset" {
-				a.link.reset()
+				a.link.Reset()
 			}
-			a.link.set(direction{}, direction{})
+			a.link.Set(rig.Direction{}, rig.Direction{})
 			h := <-first
 			select {
 			case <-second:
@@ -273,12 +266,12 @@ func TestLostAnswerToReleaseIsNoLoss(t *testing.T) {
 	admin := dial(t, endpoint)
 	m := machine(t, endpoint)
 	h := locked(t, newLocker(t, m, 10*time.Second), name)
-	m.link.set(direction{}, direction{cut: true})
+	m.link.Set(rig.Direction{}, rig.Direction{Cut: true})
 	done := make(chan error)
 	go func() { done <- h.Unlock(within(t, time.Minute)) }()
 	waitKeys(t, admin, name, 0)
-	m.link.reset()
-	m.link.set(direction{}, direction{})
+	m.link.Reset()
+	m.link.Set(rig.Direction{}, rig.Direction{})
 	if err := <-done; err != nil {
 		t.Errorf("Unlock: %v", err)
 	}
@@ -349,7 +342,8 @@ func waitEpoch(t testing.TB, c *clientv3.Client) {
 	}
 }
 
-// heldBack is a KV whose next transaction is under way for so long that its sender gives up, and arrives all the same.
+// heldBack is a KV whose next transaction is still under way when its sender has lost the connection, and arrives all the
+// same.
 type heldBack struct {
 	clientv3.KV
 	endpoint string
@@ -391,8 +385,8 @@ func (x *heldTxn) Commit() (*clientv3.TxnResponse, error) {
 		_, err := x.txn.Commit()
 		x.kv.made <- err
 	}()
-	<-x.ctx.Done()
-	return nil, x.ctx.Err()
+	time.Sleep(100 * time.Millisecond)
+	return nil, status.Error(codes.Unavailable, "the connection is lost")
 }
 
 // An operator deletes the key with etcdctl; nobody tells the holder but etcd.
@@ -463,7 +457,7 @@ func TestWaiterOutlastsCompaction(t *testing.T) {
 		t.Fatal("granted by a compaction")
 	case <-time.After(300 * time.Millisecond):
 	}
-	if n := kv.txns.Load(); n > 60 {
+	if n := kv.requests.Load(); n > 60 {
 		t.Errorf("%d transactions of one waiter over 50 compactions", n)
 	}
 	unlocked(t, h)

@@ -17,6 +17,7 @@ import (
 	"github.com/drawbridge-go/drawbridge/cluster"
 	"github.com/drawbridge-go/drawbridge/cluster/clustertest"
 	"github.com/drawbridge-go/drawbridge/cluster/etcd"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
 
 var soak = flag.Duration("soak", 0, "run the storm again and again for so long")
@@ -70,7 +71,7 @@ func verify(t *testing.T, h clustertest.History, spans []*span) {
 	if grants == 0 {
 		t.Error("no grant in the whole storm")
 	}
-	if err := linearizable(h); err != nil {
+	if err := rig.Linearizable(h); err != nil {
 		t.Error(err)
 	}
 }
@@ -105,7 +106,7 @@ func stormRound(t *testing.T, admin *clientv3.Client, endpoint string, round int
 		storm.Names = append(storm.Names, fmt.Sprintf("storm/%d/%d/%d", time.Now().UnixNano(), round, i))
 	}
 	for _, m := range machines {
-		storm.Lockers = append(storm.Lockers, newLocker(t, m, 2*time.Second))
+		storm.Lockers = append(storm.Lockers, newLocker(t, m, ttl))
 	}
 	defer every(100*time.Millisecond, func() {
 		m := machines[rand.N(len(machines))]
@@ -113,11 +114,11 @@ func stormRound(t *testing.T, admin *clientv3.Client, endpoint string, round int
 		case 0:
 			m.drop(t, admin)
 		case 1:
-			m.link.reset()
+			m.link.Reset()
 		case 2:
-			m.link.set(direction{}, direction{delay: rand.N(20 * time.Millisecond)})
+			m.link.Set(rig.Direction{}, rig.Direction{Delay: rand.N(5 * time.Millisecond)})
 		case 3:
-			m.link.set(direction{delay: rand.N(20 * time.Millisecond)}, direction{})
+			m.link.Set(rig.Direction{Delay: rand.N(5 * time.Millisecond)}, rig.Direction{})
 		case 4:
 			deleteOne(t, admin)
 		}
@@ -136,7 +137,7 @@ func stormRound(t *testing.T, admin *clientv3.Client, endpoint string, round int
 		t.Error(err)
 	}
 	for _, m := range machines {
-		m.link.set(direction{}, direction{})
+		m.link.Set(rig.Direction{}, rig.Direction{})
 	}
 	for _, l := range storm.Lockers {
 		if err := l.Close(); err != nil {
@@ -220,7 +221,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := cluster.New(engine, cluster.Options{TTL: 2 * time.Second, Logger: quiet()})
+	l := cluster.New(engine, cluster.Options{TTL: ttl, Logger: quiet()})
 	storm := clustertest.Storm{Lockers: []*cluster.Locker{l}, Clients: 8, Calls: 200, Cancels: 0.5, Hold: time.Millisecond, Names: []string{"leaks"}}
 	if _, err := storm.Run(within(t, time.Minute)); err != nil {
 		t.Error(err)

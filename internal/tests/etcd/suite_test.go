@@ -16,26 +16,30 @@ import (
 	"github.com/drawbridge-go/drawbridge/cluster"
 	"github.com/drawbridge-go/drawbridge/cluster/clustertest"
 	"github.com/drawbridge-go/drawbridge/cluster/etcd"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if role := os.Getenv(childRole); role != "" {
-		childMain(role)
+	if rig.ChildMain(open) {
 		return
 	}
 	code := m.Run()
-	for _, dir := range leftovers {
-		os.RemoveAll(dir)
+	if one.end != nil {
+		one.end()
 	}
 	os.Exit(code)
+}
+
+func open(endpoint string) (cluster.Engine, error) {
+	return etcd.Dial(clientv3.Config{Endpoints: []string{endpoint}}, etcd.Options{Prefix: prefix})
 }
 
 // remote is a machine of its own: an engine on a client of its own behind a proxy of its own.
 type remote struct {
 	*etcd.Engine
 	client *clientv3.Client
-	link   *proxy
+	link   *rig.Proxy
 
 	mu     sync.Mutex
 	leases []clientv3.LeaseID
@@ -45,8 +49,8 @@ const prefix = "test/"
 
 func machine(t testing.TB, endpoint string) *remote {
 	t.Helper()
-	p := newProxy(t, endpoint)
-	c := dial(t, p.addr())
+	p := rig.NewProxy(t, endpoint)
+	c := dial(t, p.Addr())
 	m := &remote{client: c, link: p}
 	c.Lease = &watchedLease{c.Lease, m}
 	m.Engine = etcd.New(c, etcd.Options{Prefix: prefix})
@@ -83,7 +87,7 @@ func (m *remote) drop(t testing.TB, admin *clientv3.Client) {
 	}
 }
 
-func (m *remote) cut(off bool) { m.link.set(direction{cut: off}, direction{cut: off}) }
+func (m *remote) cut(off bool) { m.link.Set(rig.Direction{Cut: off}, rig.Direction{Cut: off}) }
 
 // valueKey is where a snapshot's value is.
 func valueKey(name string) string {
@@ -119,7 +123,7 @@ func TestSuite(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		TTL:      2 * time.Second,
-		Takeover: 1500 * time.Millisecond,
+		TTL:      ttl,
+		Takeover: takeover,
 	})
 }

@@ -1,0 +1,236 @@
+package drawbridge
+
+// acquireContext takes the lock for k, whose context has been looked at.
+func (c *core) acquireContext(k *call) error {
+	switch {
+	case k.mode == Read && c.enterReading(),
+		k.mode == Write && c.state.CompareAndSwap(fastFree.Load(), busy):
+		return nil
+	}
+	return c.acquire(k)
+}
+
+// acquire takes the lock for k and waits for it if it must.
+//
+//go:norace
+func (c *core) acquire(k *call) error {
+	c.prepare(k)
+	if k.mode == Read && c.state.Load()&heatMask >= heatLimit {
+		c.stripe(k.policy)
+	}
+	if c.barge(k.mode, barging) {
+		c.raceEnter(k.mode)
+		return nil
+	}
+	s, done := k.canWait()
+
+	c.lock()
+	entered := c.enterLocked(k.mode)
+	if !entered && (s != nil || c.observed()) {
+		// Before it waits, a call asks what its own scopes hold and tells
+		// the observers. Neither happens with mu, so it looks again after.
+		n := c.current()
+		c.unlock()
+		if inside, err := s.enterPast(c, k); inside || err != nil {
+			return err
+		}
+		c.emitWaiting(k, n)
+		c.lock()
+		entered = c.enterLocked(k.mode)
+	}
+	if entered {
+		n := c.noteEntered(k)
+		c.unlock()
+		c.raceEnter(k.mode)
+		c.emitGranted(k, Granted, n, 0)
+		return nil
+	}
+	w := newWaiter(k.mode)
+	c.queueOf(k).add(w)
+	return c.await(k, w, s, done)
+}
+
+// try takes the lock for k if a newcomer may enter.
+//
+//go:norace
+func (c *core) try(k *call) bool {
+	c.prepare(k)
+	if c.barge(k.mode, 1) {
+		c.raceEnter(k.mode)
+		return true
+	}
+	c.lock()
+	// An observed lock has not been looked at yet. On one that was ever striped
+	// the look may have met the door of another Try.
+	again := c.observed() || c.stripes.Load() != nil
+	if !again || !c.enterLocked(k.mode) && (k.mode != Write || !c.tryStriped()) {
+		c.unlock()
+		return false
+	}
+	n := c.noteEntered(k)
+	c.unlock()
+	c.raceEnter(k.mode)
+	c.emitGranted(k, Granted, n, 0)
+	return true
+}
+
+// enterLocked enters with mu, if a newcomer may.
+func (c *core) enterLocked(m Mode) bool {
+	for {
+		old := c.state.Load()
+		next, ok := enter(old, m)
+		if !ok {
+			return false
+		}
+		if c.state.CompareAndSwap(old, next) {
+			return true
+		}
+	}
+}
+
+// enterPastDoor adds a reader although the door may be closed. The caller has
+// pinned a hold that keeps writers out.
+//
+//go:norace
+func (c *core) enterPastDoor(k *call) {
+	c.lock()
+	c.state.Add(1)
+	n := c.noteEntered(k)
+	c.unlock()
+	c.raceEnter(Read)
+	c.emitGranted(k, Granted, n, 0)
+}
+
+// await sees the newcomer w, which is in the queue, through to its grant or to
+// its end. The caller has mu; await leaves it.
+//
+//go:norace
+func (c *core) await(k *call, w *waiter, s *scope, done <-chan struct{}) error {
+	c.settleFor(w)
+
+	var left State
+	var deadlock *DeadlockError
+	granted := w.granted.Load()
+	switch {
+	case granted:
+		c.unlock()
+	case s.holdsOther(c):
+		// Being in the queue comes first and being known to the others
+		// second: of two calls that close a cycle together, the later one
+		// to be known sees the other.
+		w.prepare(true)
+		c.unlock()
+		var known *wait
+		known, deadlock = cycles.enter(c, k, w, s)
+		c.lock()
+		if deadlock != nil {
+			granted, left = c.withdraw(w)
+		} else {
+			granted, left = c.sleep(w, done)
+		}
+		cycles.leave(known)
+	default:
+		w.prepare(done != nil)
+		granted, left = c.sleep(w, done)
+	}
+
+	since, n := w.since, c.noteGranted(w)
+	kind, back := Granted, leaves(k.mode)
+	if w.upgrade {
+		kind, back = Upgraded, writerUpgradable
+	}
+	w.free()
+	switch {
+	case granted && (k.ctx == nil || k.ctx.Err() == nil):
+		c.raceEnter(k.mode)
+		c.emitGranted(k, kind, n, now().Sub(since))
+		return nil
+	case granted:
+		// The grant came too late for the context: it goes to the next.
+		left = c.giveBack(back)
+	case deadlock != nil:
+		c.emit(k, GaveUp, n, now().Sub(since), deadlock)
+		return deadlock
+	}
+	err := newWaitError(k, now().Sub(since), left)
+	c.emit(k, GaveUp, n, err.Waited, err)
+	return err
+}
+
+// settleFor settles the queue for w, whose caller is about to sleep with mu and
+// so keeps it. Nobody else is let in by that, but for one writer at most, whose
+// last reader has left and is still on its way to mu; it is woken here.
+//
+//go:norace
+func (c *core) settleFor(w *waiter) {
+	list := wakeList{self: w}
+	c.settle(nothing, &list)
+	list.wake()
+}
+
+// sleep waits until w is granted or done is closed. If it ends without a
+// grant, w is out of the queue. The caller has mu; sleep leaves it.
+//
+//go:norace
+func (c *core) sleep(w *waiter, done <-chan struct{}) (granted bool, left State) {
+	for {
+		expired := w.park(&c.mu, done)
+		if !expired && w.granted.Load() {
+			raceEnable()
+			return true, State{}
+		}
+		c.mu.lock()
+		if expired {
+			return c.withdraw(w)
+		}
+		// Woken to compete. It keeps its place, and from here on the door is
+		// its to close: either it gets the lock now, or it waits for those
+		// inside as the drainer, or for the writer that overtook it, whose
+		// release will find nobody on the way.
+		w.signalled = false
+		c.settleFor(w)
+		if w.granted.Load() {
+			c.unlock()
+			return true, State{}
+		}
+	}
+}
+
+// withdraw takes w out of the queue, unless it has been granted meanwhile. A
+// waiter that gives up may have been the reason why others wait, so this is
+// settled like a release. The caller has mu; withdraw leaves it.
+//
+//go:norace
+func (c *core) withdraw(w *waiter) (granted bool, left State) {
+	if w.signalled {
+		// A wake is on its way. It is taken here, so that it cannot meet w
+		// in its next use.
+		c.mu.unlock()
+		w.takeWake()
+		c.mu.lock()
+		w.signalled = false
+	}
+	if w.granted.Load() {
+		c.unlock()
+		return true, State{}
+	}
+	c.q.remove(w)
+	var list wakeList
+	c.settle(nothing, &list)
+	left = c.snapshot()
+	c.unlockAndWake(&list)
+	return false, left
+}
+
+// giveBack undoes a grant that came too late.
+//
+//go:norace
+func (c *core) giveBack(ch change) State {
+	var list wakeList
+	c.lock()
+	c.noteLeft(ch) // before settle grants the next hold, which takes its place
+	c.settle(c.uncount(ch), &list)
+	left := c.snapshot()
+	c.unlockAndWake(&list)
+	return left
+}

@@ -1,0 +1,103 @@
+// Command bench measures drawbridge side by side with the locks that people use today.
+//
+//	go run ./bench                          # every row, as text
+//	go run ./bench --rows 'mixed|readers'   # some
+//	go run ./bench --list                   # which there are and what they must reach
+//
+// docs/performance.md says what each row measures and how.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+type options struct {
+	Rows     string        `help:"Measure only the rows whose name matches this regular expression." placeholder:"REGEXP"`
+	Rounds   int           `help:"Rounds per row that must count." default:"10"`
+	Time     time.Duration `help:"How long one contender is measured in one round." default:"50ms"`
+	Procs    int           `help:"GOMAXPROCS to measure with; 0 means one per core." default:"0"`
+	Retries  int           `help:"Rounds per row that may be discarded because the machine was busy." default:"100"`
+	List     bool          `help:"List the rows and what they must reach, and measure nothing."`
+	Markdown bool          `help:"Print the report as Markdown." xor:"format"`
+	JSON     bool          `name:"json" help:"Print the report as JSON, with every sample." xor:"format"`
+	SVG      string        `name:"svg" help:"Also draw the report into this file." placeholder:"FILE"`
+}
+
+func main() {
+	var o options
+	ctx := kong.Parse(&o,
+		kong.Name("bench"),
+		kong.Description("Measures drawbridge side by side with the locks that people use today."),
+	)
+	ctx.FatalIfErrorf(o.run())
+}
+
+func (o options) run() error {
+	if o.Rounds < 1 || o.Retries < 0 || o.Time <= 0 || o.Procs < 0 {
+		return fmt.Errorf("--rounds and --time must be above 0, --retries and --procs not below")
+	}
+	pattern, err := regexp.Compile(o.Rows)
+	if err != nil {
+		return fmt.Errorf("--rows: %w", err)
+	}
+	if o.Procs == 0 {
+		o.Procs = runtime.NumCPU()
+	}
+	runtime.GOMAXPROCS(o.Procs) // pinned: the runtime would follow a changed CPU quota otherwise
+
+	var rows []row
+	for _, r := range allRows() {
+		if pattern.MatchString(r.name) {
+			rows = append(rows, r)
+		}
+	}
+	if len(rows) == 0 {
+		return fmt.Errorf("--rows: no row matches %q; --list shows them", o.Rows)
+	}
+	if o.List {
+		list(rows)
+		return nil
+	}
+
+	rep := report{Machine: thisMachine(), Rounds: o.Rounds}
+	p := plan{rounds: o.Rounds, time: o.Time, retries: o.Retries, gain: spinGain, progress: os.Stderr}
+	var results []measured
+	for _, r := range rows {
+		results = append(results, p.run(r))
+	}
+	fmt.Fprint(os.Stderr, "\r\x1b[K")
+	rep.Rows = reports(results)
+
+	if o.SVG != "" {
+		if err := os.WriteFile(o.SVG, rep.svg(), 0o666); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.JSON:
+		out := json.NewEncoder(os.Stdout)
+		out.SetIndent("", "  ")
+		return out.Encode(rep)
+	case o.Markdown:
+		rep.writeMarkdown(os.Stdout)
+	default:
+		rep.writeText(os.Stdout)
+	}
+	return nil
+}
+
+func list(rows []row) {
+	for _, r := range rows {
+		fmt.Printf("%s\n    %s\n", r.name, r.what)
+		for _, b := range r.bars {
+			fmt.Printf("    must reach: %v\n", b)
+		}
+	}
+}

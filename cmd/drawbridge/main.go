@@ -1,0 +1,86 @@
+// Command drawbridge shows what read-write locks do under load, and checks
+// that the ones of package drawbridge keep their promises.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/alecthomas/kong"
+)
+
+// commands is the command line: one field for each command, which has its
+// flags and its Run in a file of its own.
+type commands struct {
+	Lab    labCommand    `cmd:"" help:"Watch readers keep a writer out, with every lock and policy side by side."`
+	Replay replayCommand `cmd:"" help:"Play the requests of an access log against every lock and policy."`
+	Verify verifyCommand `cmd:"" help:"Check the promises of the library on this machine."`
+}
+
+// streams are the standard streams, as a command sees them.
+type streams struct {
+	in       io.Reader
+	out, err *os.File
+}
+
+// errFailed is returned by a command that did its work and found something
+// wrong, which it has reported itself.
+var errFailed = errors.New("failed")
+
+const (
+	exitFailed = 1 // what was checked is not so
+	exitUsage  = 2 // the command cannot do what it was asked to
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+func run(args []string, std streams) int {
+	parser, err := kong.New(new(commands),
+		kong.Name("drawbridge"),
+		kong.Description("Read-write locks in which nobody starves: see them work, play your own traffic against them, check them here.\n\nExample: drawbridge lab"),
+		kong.Writers(std.out, std.err),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
+		kong.WithHyphenPrefixedParameters(true), // --hold -5ms: the command says what is wrong with it
+		kong.Bind(std),
+	)
+	if err != nil {
+		panic(err) // the struct above is wrong: no input can do that
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	command, err := parser.Parse(args)
+	if err == nil {
+		err = command.Run()
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errFailed):
+		return exitFailed
+	}
+	fmt.Fprintf(std.err, "drawbridge: %s\n", printable(err.Error()))
+	return exitUsage
+}
+
+// printable keeps text that came from elsewhere to one line and from moving
+// the cursor: it writes what is not printable as Go writes it in a string.
+func printable(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			q := strconv.QuoteRune(r)
+			b.WriteString(q[1 : len(q)-1])
+		}
+	}
+	return b.String()
+}

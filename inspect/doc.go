@@ -1,0 +1,2 @@
+// Package inspect shows what the locks of this process are doing now.
+package inspect

@@ -1,0 +1,63 @@
+//go:build explore
+
+package explore
+
+// Named returns larger programs, each for a fault that was found in a lock of
+// some language, under every policy.
+func Named() (programs []string) {
+	for _, p := range policies {
+		for _, body := range []string{
+			// A reader asleep behind a writer that gave up, with another
+			// writer before or behind it.
+			"RLock Release | LockContext! Release | RLock Release | LockContext Release",
+			"RLock Release | LockContext! Release | LockContext! Release | RLock Release",
+			// The wrong class is woken, or one reader of two.
+			"RLock Release | RLock Release | Lock Release | RLock Release",
+			"Lock Release | RLock Release | RLock Release | Lock Release",
+			// A waiter for an upgradable hold is forgotten.
+			"Lock Release | ULock Release | RLock Release | ULock Release",
+			"ULock Release | ULockContext! Release | RLock Release | Lock Release",
+			// A release that is followed at once by another acquire.
+			"Lock Release Lock Release | Lock Release | Lock Release",
+			"Lock Release Lock Release | LockContext! Release | RLock Release",
+			"Lock Release TryLock Release | Lock Release | Lock Release | RLock Release",
+			// Starvation of readers, of writers.
+			"Lock Release Lock Release | Lock Release Lock Release | RLock Release",
+			"RLock Release RLock Release | RLock Release RLock Release | Lock Release",
+			"RLock Release TryRLock Release | Lock Release | TryRLock Release",
+			// A downgrade with everybody in the queue.
+			"Lock Downgrade Release | LockContext! Release | RLock Release | ULock Release",
+			"Lock DowngradeToUpgradable Upgrade Release | LockContext! Release | RLock Release",
+			// An upgrade that is given up while others wait.
+			"ULockContext UpgradeContext! Release | RLock Release | LockContext! Release",
+			"ULock UpgradeContext! Release | RLock Release | RLock Release | Lock Release",
+			"ULock Upgrade DowngradeToUpgradable Upgrade Release | RLock Release | LockContext! Release",
+			"ULock UpgradeContext! UpgradeContext! Release | RLock Release RLock Release | ULock Upgrade Release",
+			// A waiter that is used again.
+			"LockContext! Release LockContext! Release | Lock Release | Lock Release",
+			"RLockContext! Release RLockContext! Release | Lock Release Lock Release",
+		} {
+			programs = append(programs, p.String()+": "+body)
+		}
+	}
+	for _, lock := range []string{"Balanced", "Mutex Balanced", "FIFO", "Mutex FIFO"} {
+		for _, body := range []string{
+			// A writer that was woken to compete and gives up, or finds a
+			// third one inside.
+			"Lock Release | LockContext! Release | Lock Release | TryLock Release",
+			"Lock Release Lock Release | LockContext! Release | LockContext! Release",
+		} {
+			programs = append(programs, lock+": "+body)
+		}
+	}
+	// A writer older than its patience is handed the lock.
+	for _, body := range []string{
+		"Lock Release | Lock Release | TryLock Release TryLock Release TryLock Release TryLock Release TryLock Release",
+		"Lock Release | LockContext! Release | TryLock Release TryLock Release TryLock Release | RLock Release",
+		"Lock Release | Lock Release | RLock Release RLock Release | Lock Release",
+		"Lock Release | Lock Release | Lock Downgrade Release | RLock Release",
+	} {
+		programs = append(programs, "Balanced clock=1: "+body)
+	}
+	return programs
+}
