@@ -448,6 +448,9 @@ func (c *claim) withdraw(ctx context.Context) error {
 			err = c.conn.do(ctx, c.giveUp)
 		case c.xact():
 			err = c.conn.do(ctx, func(ctx context.Context, pg *pgx.Conn) error { return run(ctx, pg, "ROLLBACK") })
+		case asked != nil:
+			// A statement that was cancelled may have got the lock right before, and the session kept it.
+			err = c.conn.do(ctx, func(ctx context.Context, pg *pgx.Conn) error { return run(ctx, pg, "SELECT pg_advisory_unlock_all()") })
 		}
 		if err == nil {
 			c.session.put(c.conn)
