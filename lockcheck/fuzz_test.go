@@ -8,7 +8,6 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"golang.org/x/tools/go/analysis"
@@ -25,7 +24,7 @@ func FuzzAnalyzers(f *testing.F) {
 		"src/runtime/testdata/testgoroutineleakprofile/goker/*.go",
 		"test/typeparam/*.go",
 	} {
-		files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), pattern))
+		files, err := filepath.Glob(filepath.Join(goroot(f), pattern))
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package lockcheck
 
 import (
 	"path/filepath"
-	"runtime"
 	"sort"
 	"strings"
 	"testing"
@@ -66,7 +65,7 @@ var (
 // TestKernels fails when fewer than 32 of the 34 bugs are named by their class, or more than two programs get
 // a finding of a class that is not theirs.
 func TestKernels(t *testing.T) {
-	dir := filepath.Join(runtime.GOROOT(), "src/runtime/testdata/testgoroutineleakprofile/goker")
+	dir := filepath.Join(goroot(t), "src/runtime/testdata/testgoroutineleakprofile/goker")
 	if found, _ := filepath.Glob(filepath.Join(dir, "*.go")); len(found) == 0 {
 		t.Skipf("this Go distribution has no %s", dir)
 	}
