@@ -255,7 +255,7 @@ func (c *claim) wait(ctx context.Context, b blocker, trouble func(error)) error 
 	defer stop(nil)
 	defer context.AfterFunc(c.lease.Context(), func() { stop(c.lease.Held()) })()
 	for failed := time.Duration(0); ; {
-		next, err := c.await(ctx, b)
+		next, err := c.await(ctx, b, trouble)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -281,7 +281,7 @@ func (c *claim) wait(ctx context.Context, b blocker, trouble func(error)) error 
 // begins in the past is fed by a loop that runs ten times a second, so that most short waits would take longer than
 // that. Instead the watch says at which revision it began. If it is that of the look nothing was missed; else a
 // comparison tells, while the watch is running already.
-func (c *claim) await(ctx context.Context, b blocker) (*blocker, error) {
+func (c *claim) await(ctx context.Context, b blocker, trouble func(error)) (*blocker, error) {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	opts := []clientv3.OpOption{clientv3.WithCreatedNotify()}
@@ -292,19 +292,11 @@ func (c *claim) await(ctx context.Context, b blocker) (*blocker, error) {
 		if err := resp.Err(); err != nil {
 			return nil, err
 		}
-		if len(resp.Events) == 0 {
-			if !resp.Created || resp.Header.Revision <= b.revision {
-				continue
-			}
-			same, err := c.unchanged(ctx, b)
-			if err != nil {
-				return nil, err
-			}
-			if same {
-				continue
-			}
+		changed := len(resp.Events) > 0
+		if !changed && (!resp.Created || resp.Header.Revision <= b.revision) {
+			continue
 		}
-		next, err := c.look(ctx)
+		next, err := c.see(ctx, b, changed, trouble)
 		if err != nil || next == nil || next.key != b.key {
 			return next, err
 		}
@@ -313,6 +305,28 @@ func (c *claim) await(ctx context.Context, b blocker) (*blocker, error) {
 		return nil, ctx.Err()
 	}
 	return nil, errClosed
+}
+
+// see finds out what is in the way now, b itself if it has not changed. It asks until it is answered, while the watch is
+// kept: with a new watch for each question a client that takes its members in turn could ask the dead one each time.
+func (c *claim) see(ctx context.Context, b blocker, changed bool, trouble func(error)) (*blocker, error) {
+	for failed := time.Duration(0); ; pause(ctx, &failed) {
+		var (
+			next = &b
+			same = false
+			err  error
+		)
+		if !changed {
+			same, err = c.unchanged(ctx, b)
+		}
+		if err == nil && !same {
+			next, err = c.look(ctx)
+		}
+		if err == nil || final(err) || ctx.Err() != nil {
+			return next, err
+		}
+		trouble(err)
+	}
 }
 
 // unchanged reports whether b is as it was seen. The transaction reads something so that it is linearizable: etcd answers
