@@ -33,7 +33,7 @@ import (
 // error or false synchronizes with nothing.
 //
 // Uncontended calls are one atomic read-modify-write and allocate nothing; the
-// scoped ones allocate their context. A wait allocates nothing, or its channel
+// scoped ones allocate their context, and WithULock the upgrade that it passes. A wait allocates nothing, or its channel
 // if its context can end. To enqueue, to give up and to hand over takes
 // constant time however many wait.
 //
