@@ -248,7 +248,7 @@ func (s *scope) leave(lock any, key keyed) {
 		return
 	}
 	switch {
-	case s.mode == Read && s.core.leaveReading(s.core.state.Load()):
+	case s.mode == Read && s.core.leaveReading():
 	case s.mode == Write && s.core.state.CompareAndSwap(fastBusy.Load(), free):
 	default:
 		s.release(lock, key)

@@ -36,10 +36,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"regexp"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -118,6 +120,16 @@ func New(config *pgxpool.Config, o Options) (*Engine, error) {
 	if config.ConnConfig.ValidateConnect == nil {
 		config.ConnConfig.ValidateConnect = primary
 	}
+	before := config.BeforeConnect
+	config.BeforeConnect = func(ctx context.Context, c *pgx.ConnConfig) error {
+		if o.Xact {
+			withoutCancelRequests(c)
+		}
+		if before != nil {
+			return before(ctx, c)
+		}
+		return nil
+	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, fmt.Errorf("drawbridge: %w", err)
@@ -133,6 +145,25 @@ func primary(_ context.Context, c *pgconn.PgConn) error {
 		return errors.New("it is a standby; locks need the primary")
 	}
 	return nil
+}
+
+// withoutCancelRequests keeps a connection from asking for the cancellation of its statement when it is given up. Behind a
+// pooler such a request can come too late and hit somebody else's statement, and PgBouncer 1.18 ends itself over one whose
+// sender has gone. It is asked for by a connection of its own, which is made here like the first; after that none is.
+func withoutCancelRequests(c *pgx.ConnConfig) {
+	var connected atomic.Bool
+	dial, validate := c.DialFunc, c.ValidateConnect
+	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if connected.Load() {
+			return nil, errors.New("no request for a cancellation is sent to a pooler")
+		}
+		return dial(ctx, network, addr)
+	}
+	c.ValidateConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
+		err := validate(ctx, pg)
+		connected.Store(err == nil)
+		return err
+	}
 }
 
 // Open is New for a URL or a string of parameters as PostgreSQL's own clients take them:

@@ -50,6 +50,7 @@ func Suite(name string) ([]Job, error) {
 		}
 		add("named", named, p)
 	}
+	add("three actors, no contexts", named+2, Plain()...)
 	if full {
 		add("two actors", -1, Small(2)...)
 		add("three actors", 2, Small(3)...)

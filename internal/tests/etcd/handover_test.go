@@ -52,7 +52,7 @@ func TestHandOverCostsTheSameForAnyNumberOfWaiters(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 				}
 				t.Logf("%d entered the queue in %v", n, time.Since(began).Round(time.Millisecond))
-				before := kv.requests.Load()
+				before := settled(kv)
 				unlocked(t, h)
 				began = time.Now()
 				done.Wait()
@@ -100,7 +100,7 @@ func TestWriterBehindManyReadersIsNotWokenByEach(t *testing.T) {
 	got := make(chan *cluster.Hold)
 	go func() { got <- locked(t, l, name) }()
 	waiters(t, readers, name, 1)
-	before := kv.requests.Load()
+	before := settled(kv)
 	for _, i := range rand.Perm(len(holds)) {
 		if err := holds[i].Unlock(ctx); err != nil {
 			t.Fatal(err)
@@ -111,4 +111,15 @@ func TestWriterBehindManyReadersIsNotWokenByEach(t *testing.T) {
 		t.Errorf("the writer looked %d times while 100 readers left", n)
 	}
 	unlocked(t, h)
+}
+
+// settled returns the number of requests when no more come.
+func settled(kv *countingKV) int64 {
+	for {
+		n := kv.requests.Load()
+		time.Sleep(200 * time.Millisecond)
+		if kv.requests.Load() == n {
+			return n
+		}
+	}
 }
