@@ -17,6 +17,8 @@ type order struct {
 	edges   int
 	seen    map[uint64]seenTimes // goroutines
 
+	steps int // of the search under way
+
 	began     time.Time
 	snapshots int
 	spent     time.Duration // on them
@@ -35,6 +37,7 @@ const (
 	maxEdges     = 50_000 // or goroutines, or written locks: then all begins anew
 	edgesOfPair  = 16     // the last ones
 	maxCycle     = 6      // locks
+	maxSteps     = 5_000 // of a search, which is given up then
 	maxSnapshots = 2_000  // of all goroutines, each of which stops the world
 	fewEnough    = 500    // goroutines for a snapshot that no cycle asks for
 )
@@ -69,6 +72,7 @@ func (o *order) take(t *taken) (found []Misuse) {
 		if !o.add(e) {
 			continue
 		}
+		o.steps = 0
 		if cycle := o.search([]*edge{e}); cycle != nil {
 			m := Misuse{Kind: OrderInversion}
 			for _, e := range cycle {
@@ -133,6 +137,9 @@ func (o *order) search(path []*edge) []*edge {
 	first, last := path[0], path[len(path)-1]
 	for next, edges := range o.from[last.takes.lockID] {
 		for _, e := range edges {
+			if o.steps++; o.steps > maxSteps {
+				return nil
+			}
 			if !o.together(path, e) || !o.blocks(last, e) {
 				continue
 			}
