@@ -37,7 +37,7 @@ const (
 	maxEdges     = 50_000 // or goroutines, or written locks: then all begins anew
 	edgesOfPair  = 16     // the last ones
 	maxCycle     = 6      // locks
-	maxSteps     = 5_000 // of a search, which is given up then
+	maxSteps     = 5_000  // of a search, which is given up then
 	maxSnapshots = 2_000  // of all goroutines, each of which stops the world
 	fewEnough    = 500    // goroutines for a snapshot that no cycle asks for
 )
