@@ -1,5 +1,7 @@
 package drawbridge
 
+import "time"
+
 // acquireContext takes the lock for k, whose context has been looked at.
 func (c *core) acquireContext(k *call) error {
 	switch {
@@ -27,27 +29,46 @@ func (c *core) acquire(k *call) error {
 	c.lock()
 	entered := c.enterLocked(k.mode)
 	if !entered && (s != nil || c.observed()) {
-		// Before it waits, a call asks what its own scopes hold and tells
-		// the observers. Neither happens with mu, so it looks again after.
-		n := c.current()
-		c.unlock()
-		if inside, err := s.enterPast(c, k); inside || err != nil {
+		if over, err := c.ask(k, s); over {
 			return err
 		}
-		c.emitWaiting(k, n)
-		c.lock()
 		entered = c.enterLocked(k.mode)
 	}
 	if entered {
-		n := c.noteEntered(k)
-		c.unlock()
-		c.raceEnter(k.mode)
-		c.emitGranted(k, Granted, n, 0)
+		c.concludeEntered(k)
 		return nil
 	}
 	w := newWaiter(k.mode)
 	c.queueOf(k).add(w)
 	return c.await(k, w, s, done)
+}
+
+// ask is for a call that is about to wait: it asks what the call's own scopes
+// hold, which may end it, and tells the observers. Neither happens with mu, so
+// the caller, who has mu before and after, looks at the lock again.
+//
+//go:noinline
+//go:norace
+func (c *core) ask(k *call, s *scope) (over bool, err error) {
+	n := c.current()
+	c.unlock()
+	if inside, err := s.enterPast(c, k); inside || err != nil {
+		return true, err
+	}
+	c.emitWaiting(k, n)
+	c.lock()
+	return false, nil
+}
+
+// concludeEntered ends a call that has entered with mu, and leaves mu.
+//
+//go:noinline
+//go:norace
+func (c *core) concludeEntered(k *call) {
+	n := c.noteEntered(k)
+	c.unlock()
+	c.raceEnter(k.mode)
+	c.emitGranted(k, Granted, n, 0)
 }
 
 // try takes the lock for k if a newcomer may enter.
@@ -67,10 +88,7 @@ func (c *core) try(k *call) bool {
 		c.unlock()
 		return false
 	}
-	n := c.noteEntered(k)
-	c.unlock()
-	c.raceEnter(k.mode)
-	c.emitGranted(k, Granted, n, 0)
+	c.concludeEntered(k)
 	return true
 }
 
@@ -104,56 +122,88 @@ func (c *core) enterPastDoor(k *call) {
 // await sees the newcomer w, which is in the queue, through to its grant or to
 // its end. The caller has mu; await leaves it.
 //
+// This is the stack that a goroutine sleeps on, and many sleep: what is not
+// needed for that is in functions of its own.
+//
 //go:norace
 func (c *core) await(k *call, w *waiter, s *scope, done <-chan struct{}) error {
+	if k.ctx != nil || k.mode == Write && k.policy == Balanced || c.observed() {
+		w.since = now()
+	}
 	c.settleFor(w)
-
-	var left State
-	var deadlock *DeadlockError
 	granted := w.granted.Load()
 	switch {
 	case granted:
 		c.unlock()
 	case s.holdsOther(c):
-		// Being in the queue comes first and being known to the others
-		// second: of two calls that close a cycle together, the later one
-		// to be known sees the other.
-		w.prepare(true)
-		c.unlock()
-		var known *wait
-		known, deadlock = cycles.enter(c, k, w, s)
-		c.lock()
-		if deadlock != nil {
-			granted, left = c.withdraw(w)
-		} else {
-			granted, left = c.sleep(w, done)
-		}
-		cycles.leave(known)
+		return c.awaitKnown(k, w, s, done)
 	default:
 		w.prepare(done != nil)
-		granted, left = c.sleep(w, done)
+		granted = c.sleep(w, done)
 	}
+	if granted && w.seq == 0 && (k.ctx == nil || k.ctx.Err() == nil) {
+		w.free()
+		c.raceEnter(k.mode)
+		return nil
+	}
+	return c.conclude(k, w, granted, nil)
+}
 
-	since, n := w.since, c.noteGranted(w)
+// awaitKnown is await for a call that carries a hold of another lock, and so
+// may be part of a deadlock.
+//
+//go:noinline
+//go:norace
+func (c *core) awaitKnown(k *call, w *waiter, s *scope, done <-chan struct{}) error {
+	// Being in the queue comes first and being known to the others second: of
+	// two calls that close a cycle together, the later one to be known sees
+	// the other.
+	w.prepare(true)
+	c.unlock()
+	known, deadlock := cycles.enter(c, k, w, s)
+	c.lock()
+	var granted bool
+	if deadlock != nil {
+		granted = c.withdraw(w)
+	} else {
+		granted = c.sleep(w, done)
+	}
+	cycles.leave(known)
+	return c.conclude(k, w, granted, deadlock)
+}
+
+// conclude ends the wait of w for its caller.
+//
+//go:noinline
+//go:norace
+func (c *core) conclude(k *call, w *waiter, granted bool, deadlock *DeadlockError) error {
+	var waited time.Duration
+	if !w.since.IsZero() { // it is, if somebody began to observe meanwhile
+		waited = now().Sub(w.since)
+	}
+	n := c.noteGranted(w)
 	kind, back := Granted, leaves(k.mode)
 	if w.upgrade {
 		kind, back = Upgraded, writerUpgradable
 	}
 	w.free()
+
+	var err error
 	switch {
 	case granted && (k.ctx == nil || k.ctx.Err() == nil):
 		c.raceEnter(k.mode)
-		c.emitGranted(k, kind, n, now().Sub(since))
+		c.emitGranted(k, kind, n, waited)
 		return nil
 	case granted:
 		// The grant came too late for the context: it goes to the next.
-		left = c.giveBack(back)
+		c.giveBack(back)
+		err = newWaitError(k, waited, c.picture())
 	case deadlock != nil:
-		c.emit(k, GaveUp, n, now().Sub(since), deadlock)
-		return deadlock
+		err = deadlock
+	default:
+		err = newWaitError(k, waited, c.picture())
 	}
-	err := newWaitError(k, now().Sub(since), left)
-	c.emit(k, GaveUp, n, err.Waited, err)
+	c.emit(k, GaveUp, n, waited, err)
 	return err
 }
 
@@ -172,12 +222,13 @@ func (c *core) settleFor(w *waiter) {
 // grant, w is out of the queue. The caller has mu; sleep leaves it.
 //
 //go:norace
-func (c *core) sleep(w *waiter, done <-chan struct{}) (granted bool, left State) {
+func (c *core) sleep(w *waiter, done <-chan struct{}) (granted bool) {
 	for {
 		expired := w.park(&c.mu, done)
 		if !expired && w.granted.Load() {
+			w.passOn()
 			raceEnable()
-			return true, State{}
+			return true
 		}
 		c.mu.lock()
 		if expired {
@@ -191,7 +242,7 @@ func (c *core) sleep(w *waiter, done <-chan struct{}) (granted bool, left State)
 		c.settleFor(w)
 		if w.granted.Load() {
 			c.unlock()
-			return true, State{}
+			return true
 		}
 	}
 }
@@ -201,7 +252,7 @@ func (c *core) sleep(w *waiter, done <-chan struct{}) (granted bool, left State)
 // settled like a release. The caller has mu; withdraw leaves it.
 //
 //go:norace
-func (c *core) withdraw(w *waiter) (granted bool, left State) {
+func (c *core) withdraw(w *waiter) (granted bool) {
 	if w.signalled {
 		// A wake is on its way. It is taken here, so that it cannot meet w
 		// in its next use.
@@ -211,26 +262,25 @@ func (c *core) withdraw(w *waiter) (granted bool, left State) {
 		w.signalled = false
 	}
 	if w.granted.Load() {
-		c.unlock()
-		return true, State{}
+		c.mu.unlock()
+		w.passOn()
+		raceEnable()
+		return true
 	}
 	c.q.remove(w)
 	var list wakeList
 	c.settle(nothing, &list)
-	left = c.snapshot()
 	c.unlockAndWake(&list)
-	return false, left
+	return false
 }
 
 // giveBack undoes a grant that came too late.
 //
 //go:norace
-func (c *core) giveBack(ch change) State {
+func (c *core) giveBack(ch change) {
 	var list wakeList
 	c.lock()
 	c.noteLeft(ch) // before settle grants the next hold, which takes its place
 	c.settle(c.uncount(ch), &list)
-	left := c.snapshot()
 	c.unlockAndWake(&list)
-	return left
 }

@@ -37,7 +37,7 @@ type WaitError struct {
 	Waited time.Duration // 0 when the context was done before the call
 	State  State         // of the lock when the call gave up, itself left out
 
-	err, cause error
+	err error // of the context: see contextError
 }
 
 // Error tells how long the call waited, why it gave up and who was in the way:
@@ -51,27 +51,27 @@ func (e *WaitError) Error() string {
 		fmt.Fprintf(&b, "drawbridge: gave up waiting to %s after %s: ", e.Mode, round(e.Waited))
 	}
 	b.WriteString(e.err.Error())
-	if e.cause != nil && e.cause != e.err {
-		fmt.Fprintf(&b, ": %v", e.cause)
-	}
 	fmt.Fprintf(&b, " (%s)", e.State)
 	return b.String()
 }
 
 // Unwrap returns the context's error and, where it is another one, its cause.
-func (e *WaitError) Unwrap() []error {
-	if e.cause != nil && e.cause != e.err {
-		return []error{e.err, e.cause}
-	}
-	return []error{e.err}
+func (e *WaitError) Unwrap() error { return e.err }
+
+// newWaitError keeps the errors of the context and not the context, which may
+// not be asked for them everywhere: one of a synctest bubble ends the process
+// outside it.
+func newWaitError(c *call, waited time.Duration, s State) *WaitError {
+	return &WaitError{Lock: c.lock, Mode: c.mode, Waited: waited, State: s, err: contextError(c.ctx)}
 }
 
-// newWaitError must be called outside the lock: it calls into ctx.
-func newWaitError(c *call, waited time.Duration, s State) *WaitError {
-	return &WaitError{
-		Lock: c.lock, Mode: c.mode, Waited: waited, State: s,
-		err: c.ctx.Err(), cause: context.Cause(c.ctx),
+// contextError returns the error of a done context together with its cause.
+func contextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || cause == err {
+		return err
 	}
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
 // round keeps about three digits, which is what a person reads.

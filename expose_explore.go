@@ -44,6 +44,11 @@ func init() {
 var starts = map[string]func(*core, any){
 	"":     func(*core, any) {},
 	"used": func(c *core, lock any) { c.state.v = free },
+	"striped": func(c *core, _ any) {
+		c.state.v = free | striped
+		c.stripes.v = newStripes()
+	},
+	"hot": func(c *core, _ any) { c.state.v = free | heatLimit }, // the next reader makes it striped
 	"watched": func(c *core, lock any) {
 		c.state.v = free
 		k := call{lock: lock}
@@ -76,6 +81,11 @@ func coreOf(lock any) *core {
 func (c *core) fingerprint(h *sched.Hash) {
 	h.Add(c.state.v)
 	h.Add(c.mu.held)
+	if c.stripes.v != nil {
+		for i := range *c.stripes.v {
+			h.Add(uint64((*c.stripes.v)[i].readers.v))
+		}
+	}
 	if q := c.q; q == nil {
 		h.Add(0)
 	} else {
@@ -163,8 +173,16 @@ func who(w *waiter) uint64 {
 // leftovers says what an unused lock still has.
 func (c *core) leftovers() string {
 	var left []string
-	if s := c.state.v &^ (ready | watched); s != 0 {
+	if s := c.state.v &^ (ready | watched | heatMask); s&^striped != 0 && s&striped == 0 {
 		left = append(left, "the state is "+describeState(c.state.v))
+	} else if c.stripes.v != nil {
+		n := int64(int32(readers(s)))
+		for i := range *c.stripes.v {
+			n += (*c.stripes.v)[i].readers.v
+		}
+		if n != 0 || s&^(striped|readersInside) != 0 {
+			left = append(left, fmt.Sprintf("%d readers are counted and the state is %s", n, describeState(c.state.v)))
+		}
 	}
 	if c.mu.held != 0 {
 		left = append(left, "somebody is in the internal mutex")
@@ -196,11 +214,14 @@ func describeState(state uint64) string {
 		name string
 	}{
 		{writing, "writing"}, {closed, "closed"}, {writersWait, "writersWait"}, {readersWait, "readersWait"},
-		{upgradable, "upgradable"}, {competing, "competing"}, {watched, "watched"},
+		{upgradable, "upgradable"}, {competing, "competing"}, {watched, "watched"}, {striped, "striped"},
 	} {
 		if state&f.bit != 0 {
 			parts = append(parts, f.name)
 		}
+	}
+	if n := state & heatMask; n != 0 {
+		parts = append(parts, fmt.Sprintf("heat=%d", n/heatStep))
 	}
 	if n := state & windowMask; n != 0 {
 		parts = append(parts, fmt.Sprintf("window=%d", n/windowStep))

@@ -12,7 +12,7 @@ package drawbridge
 
 func (c *core) enterReading() bool {
 	old := c.state.Load()
-	if old&^heatMask != fastFree.Load() {
+	if old&^passable != fastFree.Load() {
 		return c.enterCrowded(old)
 	}
 	if c.state.Add(1)&closed == 0 {
@@ -32,11 +32,7 @@ func (c *core) enterCrowded(old uint64) bool {
 	case old&(ready|closed|watched) != ready || old&heatMask >= heatLimit:
 		return false
 	}
-	step := uint64(1)
-	if readers(old) != 0 {
-		step += heatStep
-	}
-	if c.state.Add(step)&closed == 0 {
+	if c.state.Add(warmer(old)-old+1)&closed == 0 {
 		return true
 	}
 	c.backOut()
@@ -44,15 +40,24 @@ func (c *core) enterCrowded(old uint64) bool {
 }
 
 func (c *core) leaveReading() bool {
-	old := c.state.Load() & (ready | closed | watched | striped | writersWait)
-	switch {
-	case old == fastFree.Load():
+	old := c.state.Load()
+	switch flags := old & (ready | closed | watched | striped | writersWait); {
+	case flags == fastFree.Load():
 		if now := c.state.Add(^uint64(0)); now&(ready|closed|writersWait) != ready {
 			c.left(now)
 		}
 		return true
-	case old == free|striped && unseen() && !raceEnabled:
+	case raceEnabled || !unseen():
+		return false
+	case flags == ready|striped:
 		c.leaveStripe()
+		return true
+	case flags == ready|writersWait && old&competing != 0 && readers(old) != 0:
+		// In a window nobody waits for this reader, but it counts.
+		if now := c.state.Add(windowStep - 1); now&(closed|competing) != competing || now&windowMask == 0 {
+			// The window is over, or it is time to look at the clock.
+			c.settleNow()
+		}
 		return true
 	}
 	return false
@@ -75,7 +80,7 @@ func (c *core) backOut() { c.left(c.state.Add(^uint64(0))) }
 func (c *core) settleNow() {
 	var list wakeList
 	c.lock()
-	c.settle(nothing, &list)
+	c.settle(readerLeft, &list)
 	c.unlockAndWake(&list)
 }
 
@@ -145,4 +150,23 @@ func concerns(state uint64, ch change) bool {
 	default:
 		return state&readersWait != 0 || writers
 	}
+}
+
+// enterWindow is the fast path of a writer in a window, where it finds the lock
+// free but for those who sleep.
+func (c *core) enterWindow() bool {
+	old := c.state.Load()
+	const free = ready | competing
+	return !raceEnabled && old&(free|closed|upgradable|striped|watched|readersInside) == free && unseen() &&
+		c.state.CompareAndSwap(old, old&^heatMask|writing|closed)
+}
+
+// leaveWindow is the fast path of a writer that leaves in a window. Like every
+// release there, it counts.
+func (c *core) leaveWindow() bool {
+	old := c.state.Load()
+	const held = ready | competing | writing
+	next := old&^(writing|closed) + windowStep
+	return !raceEnabled && old&(held|readersWait|watched) == held && next&windowMask != 0 && unseen() &&
+		c.state.CompareAndSwap(old, next)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // Keyed is one [RWMutex] for each key, made when somebody asks for the key and
@@ -301,6 +302,7 @@ func (k *Keyed[K]) Observe(o Observer) (stop func()) {
 		panic("drawbridge: nil Observer")
 	}
 	entry := &o
+	raceRelease(unsafe.Pointer(entry))
 	k.setObservers(entry, with)
 	return sync.OnceFunc(func() { k.setObservers(entry, without) })
 }

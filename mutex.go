@@ -86,6 +86,9 @@ func (m *Mutex) Observe(o Observer) (stop func()) {
 }
 
 func (m *Mutex) acquire() {
+	if m.core.enterWindow() {
+		return
+	}
 	k := m.call()
 	if err := m.core.acquire(&k); err != nil {
 		panic(err) // a call without a context has nothing to fail for
@@ -106,7 +109,13 @@ func (m *Mutex) try() bool {
 	return m.core.try(&k)
 }
 
+// Kept out of line, it leaves Unlock small enough to be inlined.
+//
+//go:noinline
 func (m *Mutex) release() {
+	if m.core.leaveWindow() {
+		return
+	}
 	k := m.call()
 	m.core.release(&k, writerLeaves)
 }

@@ -94,6 +94,7 @@ func (w *waiter) wake() {
 	if w.cancellable || w.asleep {
 		w.wakes++
 	}
+	sched.Step(nil) // woken, w may be gone before the waker goes on
 }
 
 // waking is a waiter that a wake is sent to: a channel that is full blocks the

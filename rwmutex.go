@@ -79,7 +79,7 @@ func (rw *RWMutex) Unlock() {
 // is [PreferReaders], while a writer waits.
 func (rw *RWMutex) RLock() {
 	c := &rw.core
-	if old := c.state.Load(); old&^heatMask == fastFree.Load() {
+	if old := c.state.Load(); old&^passable == fastFree.Load() {
 		if c.state.Add(1)&closed == 0 {
 			return
 		}
@@ -144,7 +144,7 @@ func (rw *RWMutex) LockContext(ctx context.Context) error {
 func (rw *RWMutex) RLockContext(ctx context.Context) error {
 	if ctx != nil && ctx.Err() == nil {
 		c := &rw.core
-		if old := c.state.Load(); old&^heatMask == fastFree.Load() {
+		if old := c.state.Load(); old&^passable == fastFree.Load() {
 			if c.state.Add(1)&closed == 0 {
 				return nil
 			}
@@ -170,13 +170,21 @@ func (rw *RWMutex) Observe(o Observer) (stop func()) {
 // inlined.
 
 //go:noinline
-func (rw *RWMutex) lock() { rw.acquire(Write) }
+func (rw *RWMutex) lock() {
+	if !rw.core.enterWindow() {
+		rw.acquire(Write)
+	}
+}
 
 //go:noinline
 func (rw *RWMutex) tryLock() bool { return rw.try(Write) }
 
 //go:noinline
-func (rw *RWMutex) unlock() { rw.release(Write, writerLeaves) }
+func (rw *RWMutex) unlock() {
+	if !rw.core.leaveWindow() {
+		rw.release(Write, writerLeaves)
+	}
+}
 
 func (rw *RWMutex) acquire(m Mode) {
 	k := rw.call(m)

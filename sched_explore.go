@@ -21,6 +21,21 @@ const (
 	windowBits = 1
 )
 
+// One reader that met another makes a lock striped.
+const heatLimit = 1 * heatStep
+
+// Two stripes are as many as it takes to look at them one after the other.
+func stripeNumber() int { return 2 }
+
+// stripeHash lets each actor use the stripes in turn, so that it leaves by
+// another one than it came by.
+func stripeHash() uintptr {
+	if a := sched.Current(); a != nil {
+		return uintptr(a.Index + a.Turn())
+	}
+	return 0
+}
+
 // atom is a value in shared memory.
 type atom[T comparable] struct{ v T }
 
@@ -71,6 +86,7 @@ func (a *atomicNumber[T]) Add(d T) T {
 type (
 	word           = atomicNumber[uint64]
 	counter        = atomicNumber[int32]
+	stripeCount    = atomicNumber[int64]
 	pointer[T any] struct{ atom[*T] }
 )
 
@@ -113,9 +129,12 @@ func bits(v any) uint64 {
 		}
 		return 0
 	}
-	// Addresses differ between executions. Programs that have such values are
-	// searched without a cache.
-	return 0
+	// Addresses differ between executions. One that is set once is told from
+	// nil; programs with other ones are searched without a cache.
+	if reflect.ValueOf(v).IsNil() {
+		return 0
+	}
+	return 1
 }
 
 func describeAtom(v any) string {

@@ -24,13 +24,15 @@ type scope struct {
 
 // rare is what only some scopes need.
 type rare struct {
-	holding // the identity of an observed read
+	holding // the identity of an observed hold; of one to write or upgrade its name alone
 
 	// Of an upgradable scope: how many reads are open inside it, or where its
-	// upgrade stands, and what upgrade calls. upgrades is held while one waits.
-	inner    counter
-	upgrades mutex
-	call     call
+	// upgrade stands, and what upgrade calls. mu is held to begin an upgrade
+	// and to end it; ended is of those who wait for the end of one, or nil.
+	inner counter
+	mu    mutex
+	ended chan struct{}
+	call  call
 }
 
 const (
@@ -77,6 +79,19 @@ func carried(ctx context.Context) *scope {
 func WithoutHolds(ctx context.Context) context.Context {
 	mustContext(ctx)
 	return unscoped{ctx}
+}
+
+// Holds returns the names, as in [Event], of the holds that ctx carries, the
+// innermost first. It is for observers: a hold has a name if it was observed
+// from its beginning, and others are left out.
+func Holds(ctx context.Context) (names []uint64) {
+	mustContext(ctx)
+	for s := carried(ctx); s != nil; s = s.parent {
+		if s.rare != nil && s.rare.hold != 0 && s.live() {
+			names = append(names, s.rare.hold)
+		}
+	}
+	return names
 }
 
 type unscoped struct{ context.Context }
@@ -248,19 +263,33 @@ func (s *scope) release(lock any, key keyed) {
 	mode := s.mode
 	if mode == Upgradable {
 		// An upgrade that another goroutine began ends first.
-		s.rare.upgrades.Lock()
+		s.rare.lock()
 		if s.rare.inner.Load() == upgradeDone {
 			mode = Write
 		}
-		s.rare.upgrades.Unlock()
+		s.rare.mu.Unlock()
 	}
 	s.core.release(&call{ctx: s.Context, lock: lock, key: key, mode: mode, scope: s}, leaves(mode))
 }
 
 // upgrade is what the function of an upgradable scope gets.
 func (s *scope) upgrade() error {
-	s.rare.upgrades.Lock()
-	defer s.rare.upgrades.Unlock()
+	if err := s.beginUpgrade(); err != nil || s.rare.inner.Load() == upgradeDone {
+		return err
+	}
+	state := int32(0) // also if an observer panics: the upgradable hold is kept
+	defer func() { s.rare.endUpgrade(state) }()
+	u := s.rare.call
+	err := s.core.upgradeContext(&u)
+	if err == nil {
+		state = upgradeDone
+	}
+	return err
+}
+
+func (s *scope) beginUpgrade() error {
+	s.rare.lock()
+	defer s.rare.mu.Unlock()
 	switch {
 	case !s.live():
 		return ErrUpgrade
@@ -269,12 +298,30 @@ func (s *scope) upgrade() error {
 	case !s.rare.inner.CompareAndSwap(0, upgradePending):
 		return ErrUpgrade // a read is open inside
 	}
-	state := int32(0) // also if an observer panics: the upgradable hold is kept
-	defer func() { s.rare.inner.Store(state) }()
-	u := s.rare.call
-	err := s.core.upgradeContext(&u)
-	if err == nil {
-		state = upgradeDone
+	return nil
+}
+
+func (r *rare) endUpgrade(state int32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inner.Store(state)
+	if r.ended != nil {
+		close(r.ended)
+		r.ended = nil
 	}
-	return err
+}
+
+// lock locks mu once no upgrade is pending. It waits on a channel, since the
+// upgrade may take its time and a wait for a mutex is not durably blocking.
+func (r *rare) lock() {
+	r.mu.Lock()
+	for r.inner.Load() == upgradePending {
+		if r.ended == nil {
+			r.ended = make(chan struct{})
+		}
+		ended := r.ended
+		r.mu.Unlock()
+		either(ended, nil)
+		r.mu.Lock()
+	}
 }

@@ -10,12 +10,13 @@ const patience = time.Millisecond
 type change uint8
 
 const (
-	nothing          change = iota // somebody came, gave up or left by a fast path
+	nothing          change = iota // somebody came or gave up
 	writerLeaves                   // a write hold ends
 	writerReads                    // it becomes a read hold
 	writerUpgradable               // it becomes an upgradable hold
 	upgradableLeaves               // an upgradable hold ends
 	readerLeaves                   // a read hold ends
+	readerLeft                     // one has ended, by a fast path
 )
 
 func (ch change) apply(state uint64) uint64 {
@@ -77,17 +78,19 @@ func (c *core) settle(ch change, list *wakeList) {
 	for again := true; again; {
 		old := c.state.Load()
 		p := plan{c: c, q: c.q, old: old, state: ch.apply(old)}
-		if c.q != nil {
-			p.make(ch)
-		} else if p.state&writing == 0 {
-			p.state &^= closed
+		if p.q == nil {
+			p.q = &nobody
 		}
+		p.make(ch)
 		if c.state.CompareAndSwap(old, p.state) {
 			p.carryOut(list)
 			ch, again = nothing, p.again
 		}
 	}
 }
+
+// nobody is the queue of a lock that has none.
+var nobody queue
 
 // plan is what settle is about to do. Making it changes nothing; the lists are
 // changed by carryOut, after the state.
@@ -305,14 +308,14 @@ func (p *plan) set(bit uint64, on bool) {
 //go:norace
 func (p *plan) carryOut(list *wakeList) {
 	q := p.q
-	if q == nil {
-		return
-	}
-	for range p.readers {
+	for n := p.readers; n > 0; n-- {
 		w := q.readers.first
 		q.readers.remove(w)
 		q.noteGrant(w)
 		list.grant(w)
+		if n == 2 || list.reader == nil {
+			list.reader = w
+		}
 	}
 	if w := p.upgradable; w != nil {
 		q.upgradables.remove(w)
@@ -336,6 +339,6 @@ func (p *plan) carryOut(list *wakeList) {
 		q.drainer = w
 	}
 	if w := p.competitor; w != nil {
-		list.signal(w)
+		list.compete(w)
 	}
 }

@@ -326,12 +326,3 @@ func (s *Snapshot[T]) Status() SnapshotStatus {
 	}
 	return st
 }
-
-// contextError returns the error of a done context together with its cause.
-func contextError(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if cause == nil || cause == err {
-		return err
-	}
-	return fmt.Errorf("%w: %w", err, cause)
-}

@@ -1,7 +1,5 @@
 package drawbridge
 
-import "runtime"
-
 // On many cores, readers of one lock are slowed down by nothing but the word
 // in which they are counted: each has to have its cache line for itself. A
 // read-hot lock is therefore striped: a reader adds one to the count of a stripe
@@ -39,22 +37,22 @@ type stripe struct {
 	_       [120]byte
 }
 
-// newStripes makes a power of two of stripes, four for each processor that may
-// run readers, so that two that run seldom share one. They take 128 bytes each
-// and stay with the lock.
+// newStripes makes stripes, which take 128 bytes each and stay with the lock.
+//
+//go:norace
 func newStripes() *stripes {
-	n := 4
-	for n < 4*runtime.GOMAXPROCS(0) {
-		n *= 2
-	}
-	s := make(stripes, n)
+	s := make(stripes, stripeNumber())
 	return &s
 }
 
 // own returns the stripe of the calling goroutine.
+//
+//go:norace
 func (s stripes) own() *stripe { return &s[stripeHash()&uintptr(len(s)-1)] }
 
 // sum returns how many readers the stripes count.
+//
+//go:norace
 func (s stripes) sum() (n int64) {
 	for i := range s {
 		n += s[i].readers.Load()
@@ -160,6 +158,6 @@ func (c *core) unstripe(state uint64) uint64 {
 // making the lock striped again take mu.
 func (c *core) fold(state uint64) {
 	if n := readers(state); state&striped != 0 && n != 0 {
-		(*c.stripes.Load())[0].readers.Add(int64(n))
+		c.stripes.Load().own().readers.Add(int64(n))
 	}
 }

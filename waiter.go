@@ -10,6 +10,7 @@ import "time"
 type waiter struct {
 	next, prev *waiter // in its list
 	nextWoken  *waiter // in a wakeList
+	after      *waiter // whose wake this one passes on
 
 	mode    Mode
 	upgrade bool // the caller holds upgradably and wants to write
@@ -24,7 +25,7 @@ type waiter struct {
 	signalled bool
 
 	ticket uint64    // order of arrival, among all waiters of the lock
-	since  time.Time // when it came
+	since  time.Time // when it came, if anybody will want to know
 	seq    uint64    // of the grant, on an observed lock
 	hold   uint64    // likewise
 
@@ -46,7 +47,6 @@ var waiters = pool{New: func() any {
 func newWaiter(m Mode) *waiter {
 	w := waiters.Get().(*waiter)
 	w.mode = m
-	w.since = now()
 	return w
 }
 
@@ -57,9 +57,21 @@ func (w *waiter) free() {
 	w.next, w.prev, w.nextWoken = nil, nil, nil
 	w.upgrade, w.signalled = false, false
 	w.granted.Store(false)
+	w.since = time.Time{}
 	w.seq, w.hold = 0, 0
 	w.parking.reset()
 	waiters.Put(w)
+}
+
+// passOn delivers the wake that w was given to pass on. w has been granted, and
+// its own wake is taken.
+//
+//go:norace
+func (w *waiter) passOn() {
+	if after := w.after; after != nil {
+		w.after = nil
+		after.wake()
+	}
 }
 
 // wakeList collects the waiters that are to be woken once mu is left: ten
@@ -67,6 +79,7 @@ func (w *waiter) free() {
 // lets them in.
 type wakeList struct {
 	first, last *waiter
+	reader      *waiter // the last but one of the readers in it, or the only one
 	self        *waiter // the caller's own waiter, which is awake
 }
 
@@ -93,6 +106,22 @@ func (l *wakeList) signal(w *waiter) {
 		l.last.nextWoken = w
 	}
 	l.last = w
+}
+
+// compete wakes w, a writer, to compete. If readers were granted in the same
+// step it is one of them that will wake it, when it runs: a writer that runs
+// before them closes the door on all of them at once, to wait for each of them
+// to come and go, and then it is their turn to wait, and so on, in lockstep. The
+// last but one is the last that the scheduler lets run.
+//
+//go:norace
+func (l *wakeList) compete(w *waiter) {
+	if l.reader == nil {
+		l.signal(w)
+		return
+	}
+	w.signalled = true
+	l.reader.after = w
 }
 
 // wake delivers the wakes, in order, without mu.

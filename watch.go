@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // watch is what an observed lock keeps beside its state, in its queue. It stays
@@ -186,9 +187,16 @@ func (c *core) emitGranted(k *call, kind EventKind, n notice, waited time.Durati
 	if n.seq == 0 {
 		return
 	}
-	if k.mode == Read && k.scope != nil {
+	switch {
+	case k.scope == nil || kind == Upgraded: // an upgrade keeps the name
+	case k.mode == Read:
 		k.scope.rare = &rare{holding: newHolding()}
 		n.hold = k.scope.rare.hold
+	default:
+		if k.scope.rare == nil {
+			k.scope.rare = new(rare)
+		}
+		k.scope.rare.hold = n.hold // for Holds
 	}
 	told := false
 	defer func() {
@@ -256,12 +264,21 @@ func (k *call) tell(n notice, e Event) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	for _, o := range n.to {
-		(*o).Observe(ctx, e)
+	for i := range n.to {
+		n.observer(i).Observe(ctx, e)
 	}
 	for _, o := range everywhere.all() {
 		(*o).Observe(ctx, e)
 	}
+}
+
+// observer returns the i'th observer. What its user did before registering it
+// comes before what it observes.
+//
+//go:norace
+func (n notice) observer(i int) Observer {
+	raceAcquire(unsafe.Pointer(n.to[i]))
+	return *n.to[i]
 }
 
 // observe adds an observer to this lock alone. From the first one on, a bit in
@@ -272,6 +289,7 @@ func (c *core) observe(k *call, o Observer) (stop func()) {
 	}
 	c.prepare(k)
 	entry := &o
+	raceRelease(unsafe.Pointer(entry))
 	c.setObservers(k, entry, with)
 	return sync.OnceFunc(func() { c.setObservers(k, entry, without) })
 }

@@ -30,7 +30,7 @@ var calls = []call{
 	{"sync.Mutex Lock+Unlock", func() func() {
 		mu := new(sync.Mutex)
 		return func() { mu.Lock(); mu.Unlock() }
-	}, 2, 20, 0},
+	}, 2, 21, 0},
 	{"sync.RWMutex RLock+RUnlock", func() func() {
 		mu := new(sync.RWMutex)
 		return func() { mu.RLock(); mu.RUnlock() }
@@ -39,66 +39,71 @@ var calls = []call{
 	{"RWMutex RLock+RUnlock", func() func() {
 		mu := new(drawbridge.RWMutex)
 		return func() { mu.RLock(); mu.RUnlock() }
-	}, 2, 0, 0},
+	}, 2, 57, 0},
+	{"RWMutex RLock+RUnlock, read-hot", func() func() {
+		mu := new(drawbridge.RWMutex)
+		heat(mu)
+		return func() { mu.RLock(); mu.RUnlock() }
+	}, 2, 180, 0},
 	{"RWMutex Lock+Unlock", func() func() {
 		mu := new(drawbridge.RWMutex)
 		return func() { mu.Lock(); mu.Unlock() }
-	}, 2, 0, 0},
+	}, 2, 22, 0},
 	{"RWMutex TryRLock+RUnlock", func() func() {
 		mu := new(drawbridge.RWMutex)
 		return func() { mu.TryRLock(); mu.RUnlock() }
-	}, 2, 0, 0},
+	}, 2, 75, 0},
 	{"RWMutex TryLock+Unlock", func() func() {
 		mu := new(drawbridge.RWMutex)
 		return func() { mu.TryLock(); mu.Unlock() }
-	}, 2, 0, 0},
+	}, 2, 22, 0},
 	{"RWMutex RLockContext+RUnlock", func() func() {
 		mu, ctx := new(drawbridge.RWMutex), cancellable()
 		return func() { must(mu.RLockContext(ctx)); mu.RUnlock() }
-	}, 2, 0, 0},
+	}, 2, 100, 0},
 	{"RWMutex LockContext+Unlock", func() func() {
 		mu, ctx := new(drawbridge.RWMutex), cancellable()
 		return func() { must(mu.LockContext(ctx)); mu.Unlock() }
-	}, 2, 0, 0},
+	}, 2, 75, 0},
 	{"Mutex Lock+Unlock", func() func() {
 		mu := new(drawbridge.Mutex)
 		return func() { mu.Lock(); mu.Unlock() }
-	}, 2, 0, 0},
+	}, 2, 22, 0},
 	{"Mutex LockContext+Unlock", func() func() {
 		mu, ctx := new(drawbridge.Mutex), cancellable()
 		return func() { must(mu.LockContext(ctx)); mu.Unlock() }
-	}, 2, 0, 0},
+	}, 2, 75, 0},
 	{"Snapshot.Load", func() func() {
 		s := new(drawbridge.Snapshot[int])
 		s.Publish(new(int))
 		return func() { s.Load() }
-	}, 0, 0, 0},
+	}, 0, 4, 0},
 
 	// The scoped calls allocate the context that they pass on, and nothing else.
 	{"RWMutex.WithRLock", func() func() {
 		mu, ctx := new(drawbridge.RWMutex), cancellable()
 		return func() { must(mu.WithRLock(ctx, section)) }
-	}, 0, 0, 1},
+	}, 3, 430, 1},
 	{"RWMutex.WithLock", func() func() {
 		mu, ctx := new(drawbridge.RWMutex), cancellable()
 		return func() { must(mu.WithLock(ctx, section)) }
-	}, 0, 0, 1},
+	}, 3, 380, 1},
 	{"Mutex.WithLock", func() func() {
 		mu, ctx := new(drawbridge.Mutex), cancellable()
 		return func() { must(mu.WithLock(ctx, section)) }
-	}, 0, 0, 1},
+	}, 3, 380, 1},
 	{"Guarded.Read", func() func() {
 		g, ctx := new(drawbridge.Guarded[int]), cancellable()
 		return func() { must(g.Read(ctx, valueSection)) }
-	}, 0, 0, 1},
+	}, 3, 430, 1},
 	{"Guarded.Write", func() func() {
 		g, ctx := new(drawbridge.Guarded[int]), cancellable()
 		return func() { must(g.Write(ctx, valueSection)) }
-	}, 0, 0, 1},
+	}, 3, 400, 1},
 	{"Keyed.WithLock", func() func() {
 		locks, ctx := new(drawbridge.Keyed[int]), cancellable()
 		return func() { must(locks.WithLock(ctx, 1, section)) }
-	}, 0, 0, 1},
+	}, 9, 970, 1},
 	{"Keyed.LockContext+unlock", func() func() {
 		locks, ctx := new(drawbridge.Keyed[int]), cancellable()
 		return func() {
@@ -106,7 +111,7 @@ var calls = []call{
 			must(err)
 			unlock()
 		}
-	}, 0, 0, 1},
+	}, 11, 990, 3},
 }
 
 func section(context.Context) error            { return nil }

@@ -8,11 +8,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/signal"
 	"regexp"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -24,6 +27,7 @@ type options struct {
 	Time     time.Duration `help:"How long one contender is measured in one round." default:"50ms"`
 	Procs    int           `help:"GOMAXPROCS to measure with; 0 means one per core." default:"0"`
 	Retries  int           `help:"Rounds per row that may be discarded because the machine was busy." default:"100"`
+	Gain     float64       `help:"How much more two spinning goroutines must get done than one for a multi-core round to count. Below 1.7 times mean little, but switches still do." default:"1.7"`
 	List     bool          `help:"List the rows and what they must reach, and measure nothing."`
 	Markdown bool          `help:"Print the report as Markdown." xor:"format"`
 	JSON     bool          `name:"json" help:"Print the report as JSON, with every sample." xor:"format"`
@@ -32,14 +36,17 @@ type options struct {
 
 func main() {
 	var o options
-	ctx := kong.Parse(&o,
+	parsed := kong.Parse(&o,
 		kong.Name("bench"),
 		kong.Description("Measures drawbridge side by side with the locks that people use today."),
 	)
-	ctx.FatalIfErrorf(o.run())
+	// An interrupted run reports the rounds that it has. A second interrupt ends it at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	parsed.FatalIfErrorf(o.run(ctx))
 }
 
-func (o options) run() error {
+func (o options) run(ctx context.Context) error {
 	if o.Rounds < 1 || o.Retries < 0 || o.Time <= 0 || o.Procs < 0 {
 		return fmt.Errorf("--rounds and --time must be above 0, --retries and --procs not below")
 	}
@@ -66,11 +73,14 @@ func (o options) run() error {
 		return nil
 	}
 
-	rep := report{Machine: thisMachine(), Rounds: o.Rounds}
-	p := plan{rounds: o.Rounds, time: o.Time, retries: o.Retries, gain: spinGain, progress: os.Stderr}
+	rep := report{Machine: thisMachine(), Rounds: o.Rounds, Gain: o.Gain}
+	p := plan{rounds: o.Rounds, time: o.Time, retries: o.Retries, enough: o.Gain, gain: spinGain, progress: os.Stderr}
 	var results []measured
 	for _, r := range rows {
-		results = append(results, p.run(r))
+		if ctx.Err() != nil {
+			break
+		}
+		results = append(results, p.run(ctx, r))
 	}
 	fmt.Fprint(os.Stderr, "\r\x1b[K")
 	rep.Rows = reports(results)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -18,7 +19,7 @@ type waitCost struct {
 	allocations float64 // per wait, once pools are filled
 	bytes       float64 // allocated per wait, once pools are filled
 	live        float64 // bytes of heap that a goroutine asleep in the lock holds, beyond one asleep in a channel
-	stack       float64 // bytes of stack, likewise
+	stack       float64 // bytes of stack that its waits have made a goroutine grow
 }
 
 // measureWaits lets n goroutines wait behind a writer again and again. They live on from wait to wait, so that
@@ -39,6 +40,8 @@ func measureWaits(write, wait func(section func()), n int) waitCost {
 	}
 	defer close(gate)
 	waitIdle()
+	var fresh runtime.MemStats // before any of them has needed more stack than it began with
+	runtime.ReadMemStats(&fresh)
 	reached := func(counter *atomic.Int64, want int64) {
 		for counter.Load() != want {
 			runtime.Gosched()
@@ -46,40 +49,49 @@ func measureWaits(write, wait func(section func()), n int) waitCost {
 		waitIdle()
 	}
 
-	pass := func(number int64, whileWaiting func()) {
-		write(func() {
-			for range n {
-				gate <- struct{}{}
-			}
-			reached(&arriving, number*int64(n))
-			whileWaiting()
-		})
+	// The closure of a pass is made here, once, so that none of it is counted.
+	var number int64
+	whileWaiting := nothing
+	holding := func() {
+		for range n {
+			gate <- struct{}{}
+		}
+		reached(&arriving, number*int64(n))
+		whileWaiting()
+	}
+	pass := func() {
+		number++
+		write(holding)
 		reached(&back, number*int64(n))
 	}
+
 	// Pools are kept by processor and fill unevenly, so the first passes allocate for them. What a wait itself
 	// allocates, it allocates in every pass: the least of them tells.
 	const passes = 6
 	var before, after runtime.MemStats
-	var cost waitCost
-	for number := range int64(passes) {
+	cost := waitCost{allocations: math.Inf(1)}
+	for range passes {
 		runtime.ReadMemStats(&before)
-		pass(number+1, nothing)
+		pass()
 		runtime.ReadMemStats(&after)
-		allocations := float64(after.Mallocs-before.Mallocs) / float64(n)
-		bytes := float64(after.TotalAlloc-before.TotalAlloc) / float64(n)
-		if number == 0 || allocations < cost.allocations {
-			cost.allocations, cost.bytes = allocations, bytes
+		if allocations := float64(after.Mallocs-before.Mallocs) / float64(n); allocations < cost.allocations {
+			cost.allocations = allocations
+			cost.bytes = float64(after.TotalAlloc-before.TotalAlloc) / float64(n)
 		}
 	}
 
 	liveHeap()
 	runtime.ReadMemStats(&before)
-	pass(passes+1, func() {
+	whileWaiting = func() {
+		runtime.ReadMemStats(&after)
+		stack := after.StackInuse // the collector shrinks stacks
 		liveHeap()
 		runtime.ReadMemStats(&after)
-	})
+		after.StackInuse = stack
+	}
+	pass()
 	cost.live = float64(int64(after.HeapAlloc)-int64(before.HeapAlloc)) / float64(n)
-	cost.stack = float64(int64(after.StackInuse)-int64(before.StackInuse)) / float64(n)
+	cost.stack = float64(int64(after.StackInuse)-int64(fresh.StackInuse)) / float64(n)
 	return cost
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/drawbridge-go/drawbridge"
 )
@@ -130,7 +131,7 @@ func drawbridgeMutex(policy drawbridge.Policy) *lock {
 func scopedRows() []row {
 	ctx := context.Background()
 	section := func(context.Context) error { return nil }
-	plain := func(name string, loop func(n int)) entry { return entry{name: name, role: own, loop: single(loop)} }
+	plain := func(name string, loop func(n int)) entry { return entry{name: name, role: own, loop: allocating(loop)} }
 
 	standard := newPadded[sync.RWMutex]()
 	byHand := func(lock, unlock func()) func(ctx context.Context, section func(context.Context) error) error {
@@ -171,7 +172,7 @@ func scopedRows() []row {
 		entries: []entry{
 			plain("RLock+RUnlock", pair.reads),
 			plain("WithRLock", withRLock),
-			{name: "sync.RWMutex, deferred", role: peer, loop: single(func(n int) {
+			{name: "sync.RWMutex, deferred", role: peer, loop: allocating(func(n int) {
 				for range n {
 					must(readByHand(ctx, section))
 				}
@@ -183,7 +184,7 @@ func scopedRows() []row {
 		entries: []entry{
 			plain("Lock+Unlock", pair.writes),
 			plain("WithLock", withLock),
-			{name: "sync.RWMutex, deferred", role: peer, loop: single(func(n int) {
+			{name: "sync.RWMutex, deferred", role: peer, loop: allocating(func(n int) {
 				for range n {
 					must(writeByHand(ctx, section))
 				}
@@ -210,10 +211,28 @@ func scopedRows() []row {
 	}}
 }
 
+// allocating is a loop of one goroutine with all that the collector takes for it.
+func allocating(loop func(n int)) func(n int) time.Duration {
+	return func(n int) time.Duration { return timed(loop, n) }
+}
+
 func rwSizes(size func(string, role, func() lockSize) entry) []entry {
-	return []entry{size(balanced, own, func() lockSize {
-		return sizeOf(func(mu *drawbridge.RWMutex) { mu.RLock(); mu.RUnlock(); mu.Lock(); mu.Unlock() })
-	})}
+	return []entry{
+		size(balanced, own, func() lockSize {
+			return sizeOf(func(mu *drawbridge.RWMutex) { mu.RLock(); mu.RUnlock(); mu.Lock(); mu.Unlock() })
+		}),
+		size(balanced+", read-hot", own, func() lockSize { return sizeOf(heat) }),
+	}
+}
+
+// heat makes a lock read-hot: readers meet in it, again and again, with no writer in between.
+func heat(mu *drawbridge.RWMutex) {
+	mu.RLock()
+	for range 2_000 {
+		mu.RLock()
+		mu.RUnlock()
+	}
+	mu.RUnlock()
 }
 
 func mutexSizes(size func(string, role, func() lockSize) entry) []entry {
@@ -222,16 +241,18 @@ func mutexSizes(size func(string, role, func() lockSize) entry) []entry {
 	})}
 }
 
-func snapshotLoads() []entry {
-	return []entry{{name: "drawbridge.Snapshot", role: own, loop: single(func(n int) {
-		s := newPadded[drawbridge.Snapshot[int]]()
-		s.Publish(new(int))
-		sum := 0
-		for range n {
-			sum += *s.Load()
-		}
-		sink.Add(uint64(sum))
-	})}}
+func snapshotOwn() []entry {
+	return []entry{{name: "drawbridge.Snapshot", role: own, loop: single(snapshotLoads)}}
+}
+
+func snapshotLoads(n int) {
+	s := newPadded[drawbridge.Snapshot[int]]()
+	s.Publish(new(int))
+	sum := 0
+	for range n {
+		sum += *s.Load()
+	}
+	sink.Add(uint64(sum))
 }
 
 func keyedOwn(keyedEntry func(string, role, func() keyedLoop) entry) []entry {

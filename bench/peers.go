@@ -41,6 +41,20 @@ func syncRWMutex() *lock {
 				mu.Unlock()
 			}
 		},
+		readsContext: func(ctx context.Context, n int) {
+			for range n {
+				must(ctx.Err())
+				mu.RLock()
+				mu.RUnlock()
+			}
+		},
+		writesContext: func(ctx context.Context, n int) {
+			for range n {
+				must(ctx.Err())
+				mu.Lock()
+				mu.Unlock()
+			}
+		},
 		crowd: func(w *worker) {
 			for w.next() {
 				if w.writes() {
@@ -271,6 +285,13 @@ func syncMutex() *lock {
 	l := &lock{
 		writes: func(n int) {
 			for range n {
+				mu.Lock()
+				mu.Unlock()
+			}
+		},
+		writesContext: func(ctx context.Context, n int) {
+			for range n {
+				must(ctx.Err())
 				mu.Lock()
 				mu.Unlock()
 			}

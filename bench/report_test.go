@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/xml"
 	"io"
@@ -157,8 +158,8 @@ func TestBusyMachineEndsTheRow(t *testing.T) {
 	r := row{name: "busy", figures: perOperation, multicore: true, operations: 1, entries: []entry{{
 		name: "theirs", loop: func(int) time.Duration { measures++; return 1 },
 	}}}
-	p := plan{rounds: 3, time: time.Millisecond, retries: 2, progress: io.Discard, gain: func() float64 { return 1.2 }}
-	m := p.run(r)
+	p := plan{rounds: 3, time: time.Millisecond, retries: 2, progress: io.Discard, enough: 1.7, gain: func() float64 { return 1.2 }}
+	m := p.run(t.Context(), r)
 	if m.discarded != 3 || measures != 0 || len(m.samples[0][0]) != 0 {
 		t.Errorf("%d rounds discarded, %d measured, %d kept; want 3, 0, 0", m.discarded, measures, len(m.samples[0][0]))
 	}
@@ -170,13 +171,30 @@ func TestRoundThatEndsBusyIsDiscarded(t *testing.T) {
 	r := row{name: "busy", figures: perOperation, multicore: true, operations: 1, entries: []entry{{
 		name: "theirs", loop: func(int) time.Duration { return 1 },
 	}}}
-	p := plan{rounds: 1, time: time.Millisecond, retries: 2, progress: io.Discard, gain: func() float64 {
+	p := plan{rounds: 1, time: time.Millisecond, retries: 2, progress: io.Discard, enough: 1.7, gain: func() float64 {
 		g := gains[0]
 		gains = gains[1:]
 		return g
 	}}
-	m := p.run(r)
+	m := p.run(t.Context(), r)
 	if m.discarded != 1 || len(m.samples[0][0]) != 1 {
 		t.Errorf("%d rounds discarded and %d kept, want 1 and 1", m.discarded, len(m.samples[0][0]))
+	}
+}
+
+// An interrupted run keeps whole rounds only.
+func TestInterruptKeepsWholeRounds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	measures := 0
+	loop := func(int) time.Duration {
+		if measures++; measures == 5 {
+			cancel() // in the second of three rounds of three measurements
+		}
+		return 1
+	}
+	r := row{name: "row", figures: perOperation, operations: 1, entries: []entry{{name: "theirs", loop: loop}, {name: "ours", loop: loop}}}
+	m := plan{rounds: 3, time: time.Millisecond, progress: io.Discard}.run(ctx, r)
+	if measures != 5 || len(m.samples[0][0]) != 1 || len(m.samples[1][0]) != 1 {
+		t.Errorf("%d measurements, %d and %d kept; want 5, 1 and 1", measures, len(m.samples[0][0]), len(m.samples[1][0]))
 	}
 }

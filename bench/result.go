@@ -9,6 +9,7 @@ import (
 type report struct {
 	Machine machine     `json:"machine"`
 	Rounds  int         `json:"rounds"`
+	Gain    float64     `json:"gain"` // of two spinning goroutines over one, from which multi-core rounds count
 	Rows    []rowReport `json:"rows"`
 }
 

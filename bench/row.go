@@ -19,6 +19,10 @@ type row struct {
 	// counted rows give counts, not times: they need neither many rounds nor a quiet machine.
 	counted bool
 
+	// switching rows also count how often a goroutine was switched to, per operation, as their second figure:
+	// a lock that puts its callers to sleep for each operation shows it there on any machine, quiet or not.
+	switching bool
+
 	operations int // of one measurement; 0: as many as fill the wanted time
 }
 
@@ -29,7 +33,10 @@ type figure struct {
 	more bool // more is better
 }
 
-var perOperation = []figure{{unit: "ns/op"}}
+var (
+	perOperation      = []figure{{unit: "ns/op"}}
+	timesAndSwitching = []figure{{name: "time", unit: "ns/op"}, {name: "switches", unit: "switches/op"}}
+)
 
 // An entry is one contender in one row. It has a loop or, where the row is not about time per operation, a
 // measure that gives all figures of the row.

@@ -57,18 +57,19 @@ func loops(contenders []contender, of func(l *lock) func(n int) time.Duration) [
 	return entries
 }
 
-// single is a loop of one goroutine.
+// single is a loop of one goroutine that allocates nothing.
 func single(loop func(n int)) func(n int) time.Duration {
 	if loop == nil {
 		return nil
 	}
-	return func(n int) time.Duration { return timed(loop, n) }
+	return func(n int) time.Duration { return steady(loop, n) }
 }
 
 func uncontendedRows(rw, mutexes []contender) []row {
 	reads := func(l *lock) func(int) time.Duration { return single(l.reads) }
 	writes := func(l *lock) func(int) time.Duration { return single(l.writes) }
-	// With a context the first entry is the plain pair of sync, which has none to offer.
+	// With a context the first entry is the plain pair of sync, which has none to offer. The floor is the same
+	// pair after the look at the context that a call must take which never acquires with one that is done.
 	ctx, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(ctx, cancel)
 	underContext := func(loop func(context.Context, int)) func(int) time.Duration {
@@ -79,6 +80,12 @@ func uncontendedRows(rw, mutexes []contender) []row {
 	}
 	readsContext := func(l *lock) func(int) time.Duration { return underContext(l.readsContext) }
 	writesContext := func(l *lock) func(int) time.Duration { return underContext(l.writesContext) }
+
+	afterErr := func(entries []entry) []entry {
+		entries[1].name += ", after Err"
+		entries[1].role = floor
+		return entries
+	}
 
 	return []row{{
 		name: "uncontended/read", figures: perOperation,
@@ -98,17 +105,17 @@ func uncontendedRows(rw, mutexes []contender) []row {
 	}, {
 		name: "uncontended/read-context", figures: perOperation,
 		what:    "RLockContext and RUnlock with a context that can be cancelled, against the plain pair of sync",
-		entries: append(loops(rw[:1], reads), loops(rw, readsContext)...),
+		entries: afterErr(append(loops(rw[:1], reads), loops(rw, readsContext)...)),
 		bars:    []bar{under(balanced, 1.2, "sync.RWMutex")},
 	}, {
 		name: "uncontended/write-context", figures: perOperation,
 		what:    "LockContext and Unlock with a context that can be cancelled, against the plain pair of sync",
-		entries: append(loops(rw[:1], writes), loops(rw, writesContext)...),
+		entries: afterErr(append(loops(rw[:1], writes), loops(rw, writesContext)...)),
 		bars:    []bar{under(balanced, 1.2, "sync.RWMutex")},
 	}, {
 		name: "uncontended/mutex-context", figures: perOperation,
 		what:    "LockContext and Unlock of a mutex with a context that can be cancelled, against the plain pair of sync",
-		entries: append(loops(mutexes[:1], writes), loops(mutexes, writesContext)...),
+		entries: afterErr(append(loops(mutexes[:1], writes), loops(mutexes, writesContext)...)),
 		bars:    []bar{under(mutex, 1.2, "sync.Mutex")},
 	}}
 }
@@ -134,7 +141,7 @@ func readerRows(rw []contender) []row {
 func crowdRow(name, what string, contenders []contender, m mix, bars ...bar) row {
 	contenders = append(slices.Clone(contenders), contender{name: bareLoop, role: floor, make: noLock})
 	return row{
-		name: name, what: what, figures: perOperation, multicore: true, bars: bars,
+		name: name, what: what, figures: timesAndSwitching, multicore: true, switching: true, bars: bars,
 		entries: loops(contenders, func(l *lock) func(int) time.Duration {
 			return func(n int) time.Duration { return m.run(l, n) }
 		}),
@@ -267,7 +274,7 @@ func waitRows(rw []contender) []row {
 		{name: "allocations", unit: "allocations/wait"},
 		{name: "allocated", unit: "bytes/wait"},
 		{name: "heap while waiting", unit: "bytes/waiter"},
-		{name: "stack while waiting", unit: "bytes/waiter"},
+		{name: "stack grown", unit: "bytes/waiter"},
 	}
 	measure := func(write, wait func(func())) []float64 {
 		c := measureWaits(write, wait, waiters)
@@ -371,7 +378,7 @@ func snapshotRows() []row {
 		what: "Snapshot.Load, one goroutine",
 		entries: append([]entry{
 			{name: "atomic.Pointer", role: peer, loop: single(pointerLoads)},
-		}, snapshotLoads()...),
+		}, snapshotOwn()...),
 		bars: []bar{under("drawbridge.Snapshot", 1.1, "atomic.Pointer")},
 	}}
 }

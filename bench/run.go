@@ -1,20 +1,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/metrics"
 	"time"
 )
-
-// enoughGain is how much more two spinning goroutines must get done than one for a multi-core round to count.
-const enoughGain = 1.7
 
 // A plan is how the rows are measured.
 type plan struct {
 	rounds   int
 	time     time.Duration // of one measurement of one contender
 	retries  int           // discarded rounds that a row may have
+	enough   float64       // gain from which a multi-core round counts
 	gain     func() float64
 	progress io.Writer
 }
@@ -32,8 +32,9 @@ type measured struct {
 
 const countedRounds = 3
 
-// run measures one row in rounds: every contender once, then every contender again.
-func (p plan) run(r row) measured {
+// run measures one row in rounds: every contender once, then every contender again. When ctx ends, it returns
+// the rounds it has.
+func (p plan) run(ctx context.Context, r row) measured {
 	m := measured{row: r}
 	rounds := countedRounds
 	if !r.counted {
@@ -49,6 +50,9 @@ func (p plan) run(r row) measured {
 
 	operations := make([]int, len(m.entries))
 	for e, entry := range m.entries {
+		if ctx.Err() != nil {
+			return m
+		}
 		operations[e] = r.operations
 		if entry.loop != nil && r.operations == 0 {
 			p.say("%s: calibrating %s", r.name, entry.name)
@@ -57,19 +61,27 @@ func (p plan) run(r row) measured {
 	}
 	for round := 0; round < rounds; {
 		p.say("%s: round %d of %d", r.name, round+1, rounds)
-		if r.multicore && !p.waitForProcessors(&m) {
+		if r.multicore && !p.waitForProcessors(ctx, &m) {
 			break
 		}
 		figures := make([][]float64, len(m.entries))
 		for e, entry := range m.entries {
+			if ctx.Err() != nil {
+				return m
+			}
 			runtime.GC()
 			if entry.loop != nil {
-				figures[e] = []float64{float64(entry.loop(operations[e])) / float64(operations[e])}
+				n := float64(operations[e])
+				switched := switches()
+				figures[e] = []float64{float64(entry.loop(operations[e])) / n}
+				if r.switching {
+					figures[e] = append(figures[e], (switches()-switched)/n)
+				}
 			} else {
 				figures[e] = entry.measure()
 			}
 		}
-		if r.multicore && p.gain() < enoughGain {
+		if r.multicore && p.gain() < p.enough {
 			m.discarded++ // the machine got busy during the round
 			continue
 		}
@@ -84,10 +96,10 @@ func (p plan) run(r row) measured {
 }
 
 // waitForProcessors discards rounds until two goroutines can run side by side, or reports that the row has no
-// retries left.
-func (p plan) waitForProcessors(m *measured) bool {
-	for m.discarded <= p.retries {
-		if p.gain() >= enoughGain {
+// retries left or ctx has ended.
+func (p plan) waitForProcessors(ctx context.Context, m *measured) bool {
+	for m.discarded <= p.retries && ctx.Err() == nil {
+		if p.gain() >= p.enough {
 			return true
 		}
 		m.discarded++
@@ -109,3 +121,16 @@ func calibrate(loop func(n int) time.Duration, want time.Duration) int {
 func (p plan) say(format string, args ...any) {
 	fmt.Fprintf(p.progress, "\r\x1b[K"+format, args...)
 }
+
+// switches returns about how often a goroutine has been switched to since the program began. The runtime
+// measures how long goroutines wait to run, for one of eight.
+func switches() float64 {
+	metrics.Read(schedulingLatencies)
+	var n uint64
+	for _, count := range schedulingLatencies[0].Value.Float64Histogram().Counts {
+		n += count
+	}
+	return 8 * float64(n)
+}
+
+var schedulingLatencies = []metrics.Sample{{Name: "/sched/latencies:seconds"}}

@@ -9,11 +9,12 @@ import (
 // The picture has one panel per figure, two panels side by side: a bar per contender, a whisker from quartile
 // to quartile, and a line where the first contender is.
 const (
-	panelWidth  = 560
-	labelWidth  = 210
+	panelWidth  = 600
+	labelWidth  = 250
 	valueWidth  = 90
 	barsWidth   = panelWidth - labelWidth - valueWidth
 	lineHeight  = 20
+	barHeight   = 16 // of a line that says whether a bar is reached
 	panelMargin = 24
 	panelTop    = 46 // title and what the panel shows
 )
@@ -48,16 +49,17 @@ func (r report) svg() []byte {
 		fmt.Fprintf(&panels, "<g transform=\"translate(%d %d)\">\n", x, y)
 		row.panel(&panels)
 		fmt.Fprint(&panels, "</g>\n")
-		bottom[column] = y + panelTop + len(row.Entries)*lineHeight
+		bottom[column] = y + panelTop + len(row.Entries)*lineHeight + len(row.Bars)*barHeight
 	}
-	top := lineHeight * (len(r.heading()) + 1)
+	heading := append(r.heading(), "dashed: the first contender; thin: from quartile to quartile; →: longer than the panel")
+	top := lineHeight * (len(heading) + 1)
 	width, height := 2*panelWidth+3*panelMargin, top+max(bottom[0], bottom[1])+panelMargin
 
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n", width, height, width, height)
 	fmt.Fprintf(&out, "<title>drawbridge and its peers, side by side</title>\n<style>%s</style>\n", svgStyle)
 	fmt.Fprint(&out, "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n")
-	for i, line := range r.heading() {
+	for i, line := range heading {
 		fmt.Fprintf(&out, "<text x=\"%d\" y=\"%d\" class=\"note\">%s</text>\n", panelMargin, lineHeight*(i+1)+8, html.EscapeString(line))
 	}
 	fmt.Fprintf(&out, "<g transform=\"translate(0 %d)\">\n%s</g>\n</svg>\n", top, panels.Bytes())
@@ -84,6 +86,10 @@ func (r rowReport) panel(out *bytes.Buffer) {
 		fmt.Fprintf(out, "<rect class=\"%v\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"12\"/>\n", e.Role, labelWidth, y, length(e.Value.Median))
 		fmt.Fprintf(out, "<path class=\"whisker\" d=\"M%.1f %dH%.1f\"/>\n", labelWidth+length(e.Value.Low), y+6, labelWidth+length(e.Value.High))
 		fmt.Fprintf(out, "<text x=\"%.1f\" y=\"%d\">%s</text>\n", labelWidth+length(max(e.Value.Median, e.Value.High))+6, y+10, value)
+	}
+	for i, b := range r.Bars {
+		y := panelTop + len(r.Entries)*lineHeight + (i+1)*barHeight - 4
+		fmt.Fprintf(out, "<text class=\"note\" x=\"%d\" y=\"%d\">%s</text>\n", labelWidth, y, html.EscapeString(b.verdict()))
 	}
 	at := labelWidth + length(r.Entries[0].Value.Median)
 	fmt.Fprintf(out, "<path class=\"reference\" d=\"M%.1f %dV%d\"/>\n", at, panelTop-4, panelTop+len(r.Entries)*lineHeight-4)

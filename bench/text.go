@@ -70,7 +70,9 @@ func (r report) heading() []string {
 	if m.Load != "" {
 		lines = append(lines, "load before the run (1, 5, 15 minutes): "+m.Load)
 	}
-	return append(lines, fmt.Sprintf("medians of up to %d interleaved rounds; ratios are medians of the ratios within each round", r.Rounds))
+	return append(lines,
+		fmt.Sprintf("medians of up to %d interleaved rounds; ratios are medians of the ratios within each round", r.Rounds),
+		fmt.Sprintf("multi-core rounds count when two spinning goroutines get at least %s times as much done as one", short(r.Gain)))
 }
 
 func (r rowReport) title() string {

@@ -372,6 +372,9 @@ func TestModesOfAHoldAreCountedApart(t *testing.T) {
 		time.Sleep(time.Second)
 		mu.Upgrade()
 		time.Sleep(2 * time.Second)
+		if l := find(t, "modes"); l.Words != "1 writer inside 2.00 s, door closed" || l.Holders[0].Age != 3*time.Second || l.Holders[0].InMode != 2*time.Second {
+			t.Errorf("after 1 s upgradable and 2 s as a writer: %q, %+v", l.Words, l.Holders)
+		}
 		mu.DowngradeToUpgradable()
 		time.Sleep(4 * time.Second)
 		mu.Upgrade()
@@ -535,6 +538,26 @@ func TestLabelsAndSitesOfEachDetail(t *testing.T) {
 	}
 }
 
+// TestSiteIsFoundFromAnyDepth: the number of frames that are looked at is
+// learned from the calls so far, and each call may be deeper than those.
+func TestSiteIsFoundFromAnyDepth(t *testing.T) {
+	g := drawbridge.NewGuarded(0)
+	defer Watch("depth", g)()
+	check := func() {
+		t.Helper()
+		if h := find(t, "depth").Holders[0]; len(h.Stack) != 1 || !strings.HasSuffix(h.Stack[0].File, "_test.go") {
+			t.Errorf("the site is %+v", h.Stack)
+		}
+	}
+	for range 2 {
+		g.Write(t.Context(), func(context.Context, *int) error { check(); return nil })
+		g.Update(t.Context(), func(ctx context.Context, _ *int, upgrade func() error) error {
+			check()
+			return g.Read(ctx, func(context.Context, *int) error { check(); return nil })
+		})
+	}
+}
+
 // TestSiteOfIndirectCalls: the call site is the user's line, whatever of the
 // standard library is in between.
 func TestSiteOfIndirectCalls(t *testing.T) {
@@ -635,3 +658,19 @@ func benchmarkHold(b *testing.B, d Detail) {
 
 func BenchmarkHoldTimes(b *testing.B) { benchmarkHold(b, Times) }
 func BenchmarkHoldSites(b *testing.B) { benchmarkHold(b, Sites) }
+
+// BenchmarkHoldObserved is what the lock itself pays for an observer that does
+// nothing.
+func BenchmarkHoldObserved(b *testing.B) {
+	var mu drawbridge.RWMutex
+	defer mu.Observe(nobody{})()
+	ctx := pprof.WithLabels(b.Context(), pprof.Labels("route", "/users"))
+	for b.Loop() {
+		mu.LockContext(ctx)
+		mu.Unlock()
+	}
+}
+
+type nobody struct{}
+
+func (nobody) Observe(context.Context, drawbridge.Event) {}

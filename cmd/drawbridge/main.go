@@ -20,6 +20,7 @@ type commands struct {
 	Lab    labCommand    `cmd:"" help:"Watch readers keep a writer out, with every lock and policy side by side."`
 	Replay replayCommand `cmd:"" help:"Play the requests of an access log against every lock and policy."`
 	Verify verifyCommand `cmd:"" help:"Check the promises of the library on this machine."`
+	Top    topCommand    `cmd:"" help:"See what the locks of a running process are doing."`
 }
 
 // streams are the standard streams, as a command sees them.

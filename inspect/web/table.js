@@ -8,7 +8,6 @@ const gaveUp = (l) => l.gave_up.canceled + l.gave_up.deadline + l.gave_up.deadlo
 const waits = (l) => l.waits_by_second.reduce((a, b) => a + b, 0);
 
 const columns = [
-	{ id: "busy", name: "Busiest", of: null }, // the order of the process
 	{ id: "name", name: "Name", of: (l) => l.name.toLowerCase() },
 	{ id: "waiting", name: "State", of: (l) => l.longest_wait_ns },
 	{ id: "waits", name: "Waits, last minute", of: waits },
@@ -20,13 +19,15 @@ const columns = [
 
 export class Table {
 	constructor(main) {
-		this.sort = { column: columns[0], down: true };
+		this.sort = { column: null, down: true }; // the order of the process
 		this.rows = new Map();
 		this.filter = el("input", { type: "search", id: "filter", placeholder: "name or state", "aria-keyshortcuts": "/" });
 		this.filter.oninput = () => this.draw();
-		this.summary = el("p", { id: "summary", role: "status" });
+		this.summary = el("p", { id: "summary" });
 		this.all = el("button", { type: "button", id: "all", hidden: true }, "Fetch the rest once");
 		this.all.onclick = () => this.fetchAll();
+		this.busiest = el("button", { type: "button", id: "busiest" }, "Busiest first");
+		this.busiest.onclick = () => this.sortBy(null);
 		this.heads = columns.map((c) => {
 			const b = el("button", { type: "button" }, c.name);
 			b.onclick = () => this.sortBy(c);
@@ -34,7 +35,7 @@ export class Table {
 		});
 		this.body = el("tbody");
 		main.append(
-			el("div", { class: "bar" }, el("label", { for: "filter" }, "Filter"), this.filter, this.all),
+			el("div", { class: "bar" }, el("label", { for: "filter" }, "Filter"), this.filter, this.busiest, this.all),
 			this.summary,
 			el("table", { id: "locks" },
 				el("caption", { class: "hidden" }, "The locks of the process"),
@@ -59,12 +60,13 @@ export class Table {
 
 	sortBy(column) {
 		const same = this.sort.column === column;
-		this.sort = { column, down: same ? !this.sort.down : column.id !== "name" };
+		this.sort = { column, down: column === null || (same ? !this.sort.down : column.id !== "name") };
 		this.marks();
 		this.draw();
 	}
 
 	marks() {
+		this.busiest.setAttribute("aria-pressed", String(this.sort.column === null));
 		columns.forEach((c, i) => {
 			const on = c === this.sort.column;
 			if (on) this.heads[i].setAttribute("aria-sort", this.sort.down ? "descending" : "ascending");
@@ -85,13 +87,11 @@ export class Table {
 		const wanted = this.filter.value.toLowerCase();
 		const locks = this.report.locks.filter((l) => (l.name + " " + l.kind + " " + l.words).toLowerCase().includes(wanted));
 		const { column, down } = this.sort;
-		if (column.of) {
+		if (column) {
 			locks.sort((a, b) => {
 				const [x, y] = [column.of(a), column.of(b)];
 				return (x < y ? -1 : x > y ? 1 : a.id - b.id) * (down ? -1 : 1);
 			});
-		} else if (!down) {
-			locks.reverse();
 		}
 		this.summary.textContent = plural(this.report.watched, "lock") + " watched"
 			+ (this.report.left_out ? `, the busiest ${count(this.report.locks.length)} shown` : "")
@@ -127,7 +127,7 @@ export class Table {
 
 class Row {
 	constructor(l) {
-		this.cells = columns.slice(1).map((c) => el("td", { "data-label": c.name, class: (c.number ? "number " : "") + c.id }));
+		this.cells = columns.map((c) => el("td", { "data-label": c.name, class: (c.number ? "number " : "") + c.id }));
 		const [name] = this.cells;
 		name.append(
 			el("a", { href: "?lock=" + l.id }, l.name || "(no name)"),

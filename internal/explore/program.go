@@ -88,6 +88,11 @@ type Program struct {
 	Scripts []Script
 }
 
+// cancelled reports whether a context ends in p.
+func (p Program) cancelled() bool {
+	return slices.ContainsFunc(p.Scripts, func(s Script) bool { return s.Cancelled })
+}
+
 // String writes a program as [ParseProgram] reads it.
 func (p Program) String() string {
 	var b strings.Builder

@@ -150,7 +150,10 @@ func agree(p sched.Picture, in inside, sleepers []sleeper) error {
 		}
 	}
 	if p != want {
-		return fmt.Errorf("the lock's account is wrong: it has %+v, its callers %+v", p, want)
+		return fmt.Errorf("the lock's account is wrong: it says %s, and its callers %s", state(p), state(want))
 	}
 	return nil
 }
+
+// state puts a picture into words.
+func state(p sched.Picture) drawbridge.State { return drawbridge.State(p) }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbridge-go/drawbridge"
 	"github.com/drawbridge-go/drawbridge/internal/explore/sched"
 )
 
@@ -15,6 +16,7 @@ type Job struct {
 	Group string // for the counts
 	Name  string // a program's text, or the name of one of the Scenarios
 	Bound int    // preemptions, below 0 all schedules
+	First bool   // the first failure is enough, it need not be the shortest
 }
 
 // Suite returns the jobs of a suite: "ci" takes two cores less than three
@@ -23,7 +25,7 @@ func Suite(name string) ([]Job, error) {
 	var jobs []Job
 	add := func(group string, bound int, programs ...Program) {
 		for _, p := range programs {
-			jobs = append(jobs, Job{group, p.String(), bound})
+			jobs = append(jobs, Job{Group: group, Name: p.String(), Bound: bound})
 		}
 	}
 	full := false
@@ -39,7 +41,7 @@ func Suite(name string) ([]Job, error) {
 		named = 2
 	}
 	for _, s := range Scenarios() {
-		jobs = append(jobs, Job{"scenarios", s.Name, min(named+1, s.Most)})
+		jobs = append(jobs, Job{Group: "scenarios", Name: s.Name, Bound: min(named+1, s.Most)})
 	}
 	for _, text := range Named() {
 		p, err := ParseProgram(text)
@@ -48,16 +50,21 @@ func Suite(name string) ([]Job, error) {
 		}
 		add("named", named, p)
 	}
-	add("two actors", -1, Small(2)...)
+	add("three actors, no contexts", named+2, Plain()...)
 	if full {
+		add("two actors", -1, Small(2)...)
 		add("three actors", 2, Small(3)...)
-		for _, start := range []string{"watched", "striped"} {
+		for _, start := range []string{"watched", "hot", "striped"} {
 			add("two actors, "+start, -1, starting(start, 2)...)
 			add("three actors, "+start, 1, starting(start, 3)...)
 		}
 	} else {
+		steady := slices.DeleteFunc(Small(2), Program.cancelled)
+		add("two actors, no context ends", -1, steady...)
+		unsteady := slices.DeleteFunc(Small(2), func(p Program) bool { return !p.cancelled() })
+		add("two actors, contexts that end", 3, unsteady...)
 		add("three actors", 1, Small(3)...)
-		for _, start := range []string{"watched", "striped"} {
+		for _, start := range []string{"watched", "hot", "striped"} {
 			add("two actors, "+start, 2, starting(start, 2)...)
 		}
 	}
@@ -65,15 +72,14 @@ func Suite(name string) ([]Job, error) {
 }
 
 // starting returns the small programs of so many actors on locks that are in
-// a state at the start, if there is such a state.
+// a state at the start.
 func starting(state string, actors int) []Program {
 	all := Small(actors)
-	all = slices.DeleteFunc(all, func(p Program) bool { return p.Mutex && state == "striped" })
+	all = slices.DeleteFunc(all, func(p Program) bool {
+		return state != "watched" && (p.Mutex || p.Policy == drawbridge.PreferReaders) // never striped
+	})
 	for i := range all {
 		all[i].Start = state
-	}
-	if !sched.Core.Start(newWorld(all[0]).lock.any(), state) {
-		return nil
 	}
 	return all
 }
@@ -103,7 +109,7 @@ func (j Job) Run() (sched.Result, error) {
 		return sched.Result{}, err
 	}
 	r := s.Run()
-	if r.Failure != nil {
+	if r.Failure != nil && !j.First {
 		r.Failure = s.Shortest(r.Failure)
 	}
 	return r, nil

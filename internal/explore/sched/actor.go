@@ -36,9 +36,17 @@ type Actor struct {
 	merged  bool    // its next step belongs to the one before
 	inside  int     // internal mutexes that it is in
 
+	turns int // taken by Turn
+
 	// history is a hash of all that the actor has seen since its local state
 	// was last known: with the program, it stands for the local state.
 	history uint64
+}
+
+// Turn alternates between 0 and 1.
+func (a *Actor) Turn() int {
+	a.turns ^= 1
+	return a.turns ^ 1
 }
 
 // execution is the one run that is under way.

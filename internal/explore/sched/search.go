@@ -403,7 +403,7 @@ func (x *execution) key() uint64 {
 		if a.finished {
 			h.Add(1)
 		} else {
-			h.Add(a.history)
+			h.Add(a.history + uint64(a.turns))
 		}
 	}
 	return h.Sum()

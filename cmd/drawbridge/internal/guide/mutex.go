@@ -131,9 +131,9 @@ func (g Guide) mutexGivenUp() (string, error) {
 	if err := try(m.LockContext).enters(); err != nil {
 		return "", err
 	}
+	began := time.Now() // before the limit begins to run
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	began := time.Now()
 	err := m.LockContext(ctx)
 	waited := time.Since(began)
 	switch {

@@ -223,9 +223,9 @@ func (g Guide) boundedWait() (string, error) {
 		return "", err
 	}
 	defer rw.Unlock()
+	began := time.Now() // before the limit begins to run
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	began := time.Now()
 	err := rw.RLockContext(ctx)
 	waited := time.Since(began)
 	var wait *drawbridge.WaitError

@@ -12,11 +12,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"regexp"
@@ -38,6 +40,7 @@ func main() {
 	schedule := flag.String("schedule", "", "with -program: run this `schedule` alone and show its steps")
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "how many `processes` search")
 	record := flag.String("record", "", "write the counts into this `file`, between its markers for the suite")
+	first := flag.Bool("first", false, "stop at the first program that breaks a promise, and take the programs in any order")
 	list := flag.Bool("list", false, "list the programs of the suite")
 	worker := flag.Bool("worker", false, "search the jobs that come on standard input (used by the command itself)")
 	flag.Parse()
@@ -53,7 +56,7 @@ func main() {
 	case *program != "":
 		err = search(*program, *bound)
 	default:
-		err = run(*suite, *match, *workers, *record, *list)
+		err = run(*suite, *match, *workers, *record, *list, *first)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "explore:", err)
@@ -136,7 +139,7 @@ type count struct {
 	bound                             int
 }
 
-func run(suite, match string, workers int, record string, list bool) error {
+func run(suite, match string, workers int, record string, list, first bool) error {
 	jobs, err := explore.Suite(suite)
 	if err != nil {
 		return err
@@ -151,6 +154,26 @@ func run(suite, match string, workers int, record string, list bool) error {
 			fmt.Printf("%-14s  %2d  %s\n", j.Group, j.Bound, j.Name)
 		}
 		return nil
+	}
+
+	if first {
+		// Some programs of every kind soon meet what all of one kind would
+		// look for; those that take longest come last.
+		shuffle := rand.New(rand.NewPCG(1, 2))
+		shuffle.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+		cost := func(j explore.Job) int {
+			switch {
+			case j.Group == "named":
+				return 0
+			case j.Bound < 0:
+				return 2
+			}
+			return 1
+		}
+		slices.SortStableFunc(jobs, func(a, b explore.Job) int { return cost(a) - cost(b) })
+		for i := range jobs {
+			jobs[i].First = true
+		}
 	}
 
 	began := time.Now()
@@ -175,7 +198,7 @@ func run(suite, match string, workers int, record string, list bool) error {
 		c.depth = max(c.depth, a.Result.Depth)
 		if a.Failure != "" || a.Err != "" {
 			if failed++; failed <= 3 {
-				fmt.Printf("%s: %s%s\n", a.Job.Name, a.Failure, a.Err)
+				fmt.Printf("%s\nfound: %s%s\n", a.Job.Name, a.Failure, a.Err)
 			}
 		}
 	}
@@ -190,6 +213,10 @@ func run(suite, match string, workers int, record string, list bool) error {
 	return nil
 }
 
+// tooLong is for a job that never ends: no program of a suite takes a tenth of it
+// on a machine of its own.
+const tooLong = 5 * time.Minute
+
 // share gives the jobs to worker processes: there is one scheduler a process.
 func share(jobs []explore.Job, workers int) ([]answer, error) {
 	self, err := os.Executable()
@@ -197,11 +224,17 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 		return nil, err
 	}
 	queue := make(chan explore.Job)
+	ctx, stop := context.WithCancel(context.Background()) // when it is enough
+	defer stop()
 	go func() {
+		defer close(queue)
 		for _, j := range jobs {
-			queue <- j
+			select {
+			case queue <- j:
+			case <-ctx.Done():
+				return
+			}
 		}
-		close(queue)
 	}()
 	var (
 		mu      sync.Mutex
@@ -211,7 +244,7 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 	)
 	for range workers {
 		all.Go(func() {
-			cmd := exec.Command(self, "-worker")
+			cmd := exec.CommandContext(ctx, self, "-worker")
 			cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 			cmd.Stderr = os.Stderr
 			in, _ := cmd.StdinPipe()
@@ -221,20 +254,28 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 			for j := range queue {
 				var a answer
 				if err == nil {
-					err = enc.Encode(j)
-				}
-				if err == nil {
-					err = dec.Decode(&a)
+					late := time.AfterFunc(tooLong, func() { cmd.Process.Kill() })
+					if err = enc.Encode(j); err == nil {
+						err = dec.Decode(&a)
+					}
+					late.Stop()
 				}
 				if err != nil {
 					a = answer{Job: j, Err: "its process ended: " + err.Error()}
 				}
 				mu.Lock()
+				if ctx.Err() != nil {
+					mu.Unlock()
+					break
+				}
 				answers = append(answers, a)
 				mu.Unlock()
+				if j.First && (a.Failure != "" || a.Err != "") {
+					stop()
+				}
 			}
 			in.Close()
-			if e := cmd.Wait(); e != nil {
+			if e := cmd.Wait(); e != nil && ctx.Err() == nil {
 				mu.Lock()
 				failure = e
 				mu.Unlock()

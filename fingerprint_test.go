@@ -1,0 +1,35 @@
+//go:build explore
+
+package drawbridge
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// The search prunes by the fingerprint of a lock: a field that it leaves out
+// would hide schedules.
+func TestFingerprintIsComplete(t *testing.T) {
+	for _, known := range []struct {
+		of     any
+		fields []string
+	}{
+		{core{}, []string{"state", "mu", "q", "stripes"}},
+		{stripe{}, []string{"readers", "_"}},
+		{queue{}, []string{"policy", "readers", "upgradables", "writers", "drainer", "tickets", "watch"}},
+		{watch{}, []string{"observers", "seq", "writer", "upgradable"}},
+		{holding{}, []string{"hold", "since"}},
+		{list{}, []string{"first", "last", "len"}},
+		{waiter{}, []string{"next", "prev", "nextWoken", "mode", "upgrade", "granted", "signalled", "ticket", "since", "seq", "hold", "parking"}},
+		{parking{}, []string{"owner", "cancellable", "asleep", "wakes", "mu", "done"}},
+	} {
+		var fields []string
+		for i := range reflect.TypeOf(known.of).NumField() {
+			fields = append(fields, reflect.TypeOf(known.of).Field(i).Name)
+		}
+		if !slices.Equal(fields, known.fields) {
+			t.Errorf("%T has the fields %q; look at them in its fingerprint and list them here", known.of, fields)
+		}
+	}
+}

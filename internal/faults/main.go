@@ -1,0 +1,243 @@
+// Command faults makes small mistakes in the locks, one at a time, and shows
+// which of the project's checks finds each: the explorer, then the tests, then
+// the tests under the race detector, then the fuzz targets. No file of the tree
+// changes: the compiler reads the edited one through an overlay.
+//
+//	go run ./internal/faults
+//	go run ./internal/faults -match stripes
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	match := flag.String("match", "", "make only the faults whose kind and name match the `regexp`")
+	record := flag.String("record", "", "write the table into this `file`, between its markers")
+	applies := flag.Bool("apply", false, "only check that every fault applies and compiles")
+	flag.Parse()
+	if err := run(*match, *record, *applies); err != nil {
+		fmt.Fprintln(os.Stderr, "faults:", err)
+		os.Exit(1)
+	}
+}
+
+func run(match, record string, applies bool) error {
+	re, err := regexp.Compile(match)
+	if err != nil {
+		return err
+	}
+	root, err := filepath.Abs(".")
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat("settle.go"); err != nil {
+		return errors.New("run it in the root of the repository: go run ./internal/faults")
+	}
+	dir, err := os.MkdirTemp("", "faults")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+
+	var rows []row
+	var wrong []error
+	began := time.Now()
+	for _, f := range faults {
+		if !re.MatchString(f.kind + ": " + f.name) {
+			continue
+		}
+		overlay, err := f.apply(root, dir)
+		if applies {
+			if err == nil {
+				var out string
+				if out, err = command(time.Minute, "go", "build", "-tags", tags(f), "-overlay", overlay, "."); err != nil {
+					err = fmt.Errorf("%s: does not compile: %s", f.name, out)
+				}
+			}
+			wrong = append(wrong, err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r := row{fault: f}
+		start := time.Now()
+		if r.by, r.how, err = find(f, dir, overlay); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		r.took = time.Since(start)
+		fmt.Println(r)
+		rows = append(rows, r)
+	}
+	if applies {
+		if err := errors.Join(wrong...); err != nil {
+			return err
+		}
+		fmt.Printf("all %d faults apply and compile\n", len(wrong))
+		return nil
+	}
+	table := format(rows, time.Since(began))
+	fmt.Print("\n" + table)
+	missed := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.by != "" })
+	if len(missed) > 0 {
+		return fmt.Errorf("%d of %d faults are found by nothing: %s", len(missed), len(rows), missed[0].name)
+	}
+	if record != "" {
+		return write(record, table)
+	}
+	return nil
+}
+
+// apply writes the edited file and an overlay that puts it in place.
+func (f fault) apply(root, dir string) (overlay string, err error) {
+	text, err := os.ReadFile(f.file)
+	if err != nil {
+		return "", err
+	}
+	if n := bytes.Count(text, []byte(f.old)); n != 1 {
+		return "", fmt.Errorf("%s: its text is %d times in %s and must be there once: the code has changed, so change the fault", f.name, n, f.file)
+	}
+	edited := filepath.Join(dir, f.file)
+	if err := os.WriteFile(edited, bytes.Replace(text, []byte(f.old), []byte(f.new), 1), 0o666); err != nil {
+		return "", err
+	}
+	content, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, f.file): edited}})
+	if err != nil {
+		return "", err
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	return overlay, os.WriteFile(overlay, content, 0o666)
+}
+
+// tags returns the build tags with which the faulty file is compiled at all.
+func tags(f fault) string {
+	if f.file == "park.go" {
+		return ""
+	}
+	return "explore"
+}
+
+// find runs one check after the other until one fails.
+func find(f fault, dir, overlay string) (by, how string, err error) {
+	explorer := filepath.Join(dir, "explore")
+	if out, err := command(3*time.Minute, "go", "build", "-tags", "explore", "-overlay", overlay, "-o", explorer, "./internal/explore/cmd/explore"); err != nil {
+		return "", "", fmt.Errorf("does not compile: %s", out)
+	}
+	fuzz := []string{"go", "test", "-overlay", overlay, "-run", "^$", "-fuzz", "^Fuzz", "-fuzztime", "20s", "."}
+	for _, check := range []struct {
+		name string
+		args []string
+	}{
+		{"explorer", []string{explorer, "-first"}},
+		{"tests", []string{"go", "test", "-overlay", overlay, "-timeout", "60s", "."}},
+		{"tests -race", []string{"go", "test", "-race", "-overlay", overlay, "-timeout", "120s", "."}},
+		{"fuzz", fuzz},
+	} {
+		out, err := command(20*time.Minute, check.args...)
+		switch {
+		case err == nil:
+		case errors.Is(err, context.DeadlineExceeded):
+			return "", "", fmt.Errorf("%s did not end in 20 minutes", check.name)
+		case strings.Contains(out, "no fuzz tests to fuzz"):
+		default:
+			return check.name, reason(out), nil
+		}
+	}
+	return "", "", nil
+}
+
+// reason is the line of the output that says most.
+func reason(out string) string {
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		for _, start := range []string{"--- FAIL: ", "found: ", "panic: ", "fatal error: ", "WARNING: DATA RACE"} {
+			if strings.HasPrefix(line, start) {
+				line = strings.TrimPrefix(strings.TrimPrefix(line, "found: "), "--- FAIL: ")
+				if i := strings.LastIndex(line, " ("); i > 0 && strings.HasSuffix(line, "s)") {
+					line = line[:i]
+				}
+				return line
+			}
+		}
+	}
+	return "it did not end"
+}
+
+func command(limit time.Duration, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return string(out), err
+}
+
+// row is what became of a fault.
+type row struct {
+	fault
+	by   string // the check that found it, or ""
+	how  string
+	took time.Duration
+}
+
+func (r row) String() string {
+	by := r.by
+	if by == "" {
+		by = "NOTHING"
+	}
+	return fmt.Sprintf("%-11s %-12s %5.1f s  %s  (%s)", r.kind, by, r.took.Seconds(), r.name, r.how)
+}
+
+func format(rows []row, took time.Duration) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| kind | fault | found by | as | s |\n|---|---|---|---|---:|\n")
+	found := map[string]int{}
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %.1f |\n", r.kind, r.name, r.by, strings.ReplaceAll(r.how, "|", "/"), r.took.Seconds())
+		found[r.by]++
+	}
+	fmt.Fprintf(&b, "\n%d faults in %s, with building: ", len(rows), took.Round(time.Second))
+	for _, by := range []string{"explorer", "tests", "tests -race", "fuzz"} {
+		if found[by] > 0 {
+			fmt.Fprintf(&b, "%d by the %s, ", found[by], by)
+		}
+	}
+	fmt.Fprintf(&b, "%d by nothing. %s.\n", found[""], runtime.Version())
+	return b.String()
+}
+
+// write replaces what is between the markers of the table.
+func write(file, table string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	begin, end := []byte("<!-- faults -->\n"), []byte("<!-- end -->")
+	i := bytes.Index(data, begin)
+	if i < 0 {
+		return fmt.Errorf("%q has no line %q", file, begin)
+	}
+	i += len(begin)
+	j := bytes.Index(data[i:], end)
+	if j < 0 {
+		return fmt.Errorf("%q has no %q after it", file, end)
+	}
+	return os.WriteFile(file, slices.Concat(data[:i], []byte("\n"+table+"\n"), data[i+j:]), 0o666)
+}

@@ -1,0 +1,220 @@
+package vet
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-go/drawbridge/lockcheck"
+)
+
+// go vet runs the program that it is given as its tool; here that is this test.
+func TestMain(m *testing.M) {
+	if IsTool(os.Args) {
+		Tool()
+	}
+	os.Exit(m.Run())
+}
+
+// module writes a module of one package for a test and returns its folder.
+func module(t *testing.T, files map[string]string) string {
+	t.Helper()
+	t.Setenv("GOWORK", "off")
+	dir := t.TempDir()
+	files["go.mod"] = "module example.test/shop\n\ngo 1.26\n"
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const shop = `package shop
+
+import "sync"
+
+type stock struct {
+	mu sync.Mutex
+	c  chan int
+	n  int
+}
+
+func (s *stock) twice() {
+	s.mu.Lock()
+	s.mu.Lock()
+	s.mu.Unlock()
+}
+
+func (s *stock) send() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.c <- s.n
+}
+`
+
+const calm = `package shop
+
+import "sync"
+
+type stock struct {
+	mu sync.Mutex
+	c  chan int
+}
+
+func (s *stock) send() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.c <- 1
+}
+`
+
+func run(t *testing.T, o Options) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = Run(t.Context(), o, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+func TestExitStatusTellsErrorsFromWarnings(t *testing.T) {
+	for _, c := range []struct {
+		name, src string
+		o         Options
+		want      int
+	}{
+		{"error", shop, Options{}, 1},
+		{"warning", calm, Options{}, 0},
+		{"warning, strict", calm, Options{Strict: true}, 1},
+		{"other analyzer", shop, Options{Only: []string{"lockleak"}}, 0},
+		{"unknown analyzer", shop, Options{Only: []string{"lockjaw"}}, 2},
+		{"does not compile", "package shop\n\nvar x int = \"\"\n", Options{}, 2},
+		{"fix without a name", shop, Options{Fix: true}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.Dir = module(t, map[string]string{"shop.go": c.src})
+			status, stdout, stderr := run(t, c.o)
+			if status != c.want {
+				t.Errorf("status %d, want %d\n%s%s", status, c.want, stdout, stderr)
+			}
+			if c.want == 2 && stderr == "" {
+				t.Error("nothing says why")
+			}
+		})
+	}
+}
+
+func TestTextNamesPlaceLevelAndAnalyzer(t *testing.T) {
+	dir := module(t, map[string]string{"shop.go": shop})
+	_, stdout, _ := run(t, Options{Dir: dir})
+	want := `shop.go:13:11: error: s.mu is taken again while it is held, and this never returns: locked at shop.go:12, then locked here. Unlock it first (lockdouble)
+shop.go:20:6: warning: send on s.c while s.mu, locked at shop.go:18, is held: here. Whoever wants the lock waits as long. Give it back first, bound the wait with a context, or build the value without the lock and publish it as a drawbridge.Snapshot (lockblock)
+1 error, 1 warning
+`
+	if stdout != want {
+		t.Errorf("got\n%swant\n%s", stdout, want)
+	}
+}
+
+func TestBaselineSurvivesMovedLines(t *testing.T) {
+	dir := module(t, map[string]string{"shop.go": shop})
+	file := filepath.Join(dir, "known.json")
+	if status, _, stderr := run(t, Options{Dir: dir, Baseline: file, WriteBaseline: true}); status != 0 {
+		t.Fatal(stderr)
+	}
+	moved := strings.Replace(shop, "import", "// A comment that\n// moves the lines.\nimport", 1)
+	if err := os.WriteFile(filepath.Join(dir, "shop.go"), []byte(moved), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if status, stdout, _ := run(t, Options{Dir: dir, Baseline: file, Strict: true}); status != 0 || stdout != "2 known from the baseline\n" {
+		t.Errorf("status %d: %s", status, stdout)
+	}
+	second := strings.Replace(moved, "s.mu.Unlock()\n}", "s.mu.Unlock()\n}\n\nfunc (s *stock) thrice() {\n\ts.mu.Lock()\n\ts.mu.Lock()\n}", 1)
+	if err := os.WriteFile(filepath.Join(dir, "shop.go"), []byte(second), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, stdout, _ := run(t, Options{Dir: dir, Baseline: file})
+	if status != 1 || strings.Count(stdout, "error:") != 1 {
+		t.Errorf("a new mistake is to be found beside known ones; status %d:\n%s", status, stdout)
+	}
+}
+
+func TestBadBaselineIsSaid(t *testing.T) {
+	dir := module(t, map[string]string{"shop.go": calm, "known.json": `{"version": 7, "findings": []}`})
+	for _, file := range []string{filepath.Join(dir, "known.json"), filepath.Join(dir, "none.json"), filepath.Join(dir, "shop.go")} {
+		if status, _, stderr := run(t, Options{Dir: dir, Baseline: file}); status != 2 || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: status %d: %q", filepath.Base(file), status, stderr)
+		}
+	}
+}
+
+func TestJSONAndSARIFCarryTheFindings(t *testing.T) {
+	dir := module(t, map[string]string{"shop.go": shop})
+	_, stdout, _ := run(t, Options{Dir: dir, JSON: true})
+	var got struct{ Findings []Finding }
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Findings) != 2 || got.Findings[0].Function != "stock.twice" || got.Findings[0].Level != lockcheck.Error || got.Findings[0].File != "shop.go" {
+		t.Errorf("%+v", got.Findings)
+	}
+	_, stdout, _ = run(t, Options{Dir: dir, SARIF: true})
+	var sarif struct {
+		Version string
+		Runs    []struct {
+			Tool struct {
+				Driver struct{ Rules []struct{ ID string } }
+			}
+			Results []struct {
+				RuleID    string
+				RuleIndex int
+				Level     string
+				Locations []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct{ URI string }
+						Region           struct{ StartLine int }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &sarif); err != nil {
+		t.Fatal(err)
+	}
+	r := sarif.Runs[0].Results[0]
+	at := r.Locations[0].PhysicalLocation
+	if sarif.Version != "2.1.0" || r.Level != "error" || at.ArtifactLocation.URI != "shop.go" || at.Region.StartLine != 13 ||
+		sarif.Runs[0].Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID {
+		t.Errorf("%+v", sarif)
+	}
+}
+
+func TestTestFilesAreReportedOnce(t *testing.T) {
+	dir := module(t, map[string]string{
+		"shop.go":      shop,
+		"shop_test.go": "package shop\n\nimport \"testing\"\n\nfunc TestTwice(t *testing.T) {\n\tvar s stock\n\ts.mu.Lock()\n\ts.mu.Lock()\n}\n",
+	})
+	_, stdout, _ := run(t, Options{Dir: dir})
+	if n := strings.Count(stdout, "error:"); n != 2 {
+		t.Errorf("%d errors, want one in each file:\n%s", n, stdout)
+	}
+}
+
+func TestToolDefaultsToErrors(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{"-lockorder", "x.cfg"}, true},
+		{[]string{"--lockdouble=true", "x.cfg"}, true},
+		{[]string{"-lockdouble=false", "x.cfg"}, false},
+		{[]string{"-lockblock.depth=3", "x.cfg"}, false},
+		{[]string{"x.cfg"}, false},
+	} {
+		if got := named(c.args); got != c.want {
+			t.Errorf("named(%q) = %v", c.args, got)
+		}
+	}
+}
