@@ -97,10 +97,17 @@ func TestBadInputIsOneLineAndStatus2(t *testing.T) {
 		{[]string{"replay", "--policy", "x", good}, `unknown policy "x"`},
 		{[]string{"replay", "-"}, "standard input: the log is empty"},
 		{[]string{"verify", "extra"}, "unexpected argument extra"},
+		{[]string{"vet", "--bogus"}, "unknown flag --bogus"},
+		{[]string{"vet", "--depth", "deep"}, "deep"},
+		{[]string{"vet", "--only", "\x1b[31m"}, `there is no analyzer "\x1b[31m"; there are ctxlockerr, `},
+		{[]string{"vet", "--json", "--sarif"}, "--json and --sarif"},
+		{[]string{"vet", "--write-baseline"}, "--baseline FILE"},
+		{[]string{"vet", "--fix"}, "--only ctxlock"},
+		{[]string{"migrate", "--bogus"}, "unknown flag --bogus"},
 	} {
 		got := drawbridge(t, nil, test.args...)
 		line := strings.TrimSuffix(got.err, "\n")
-		if got.status != 2 || !strings.HasPrefix(line, "drawbridge: ") || !strings.Contains(line, test.want) || strings.ContainsAny(line, "\n\x1b\a") {
+		if got.status != 2 || !regexp.MustCompile("^drawbridge( [a-z]+)?: ").MatchString(line) || !strings.Contains(line, test.want) || strings.ContainsAny(line, "\n\x1b\a") {
 			t.Errorf("%q: status %d and %q, want status 2 and one line with %q", test.args, got.status, got.err, test.want)
 		}
 		if got.out != "" {
@@ -110,7 +117,7 @@ func TestBadInputIsOneLineAndStatus2(t *testing.T) {
 }
 
 func TestHelpHasAnExampleOfEveryCommand(t *testing.T) {
-	for _, args := range [][]string{nil, {"--help"}, {"lab", "--help"}, {"replay", "--help"}, {"verify", "--help"}} {
+	for _, args := range [][]string{nil, {"--help"}, {"lab", "--help"}, {"replay", "--help"}, {"verify", "--help"}, {"vet", "--help"}, {"migrate", "--help"}} {
 		got := drawbridge(t, nil, args...)
 		example := "drawbridge " + strings.Join(args[:max(0, len(args)-1)], " ")
 		if got.status != 0 || got.err != "" || !strings.Contains(got.out, "Example") || strings.Count(got.out, example) < 2 {
