@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -24,6 +25,7 @@ type commands struct {
 	Replay  replayCommand  `cmd:"" help:"Play the requests of an access log against every lock and policy."`
 	Verify  verifyCommand  `cmd:"" help:"Check the promises of the library on this machine."`
 	Top     topCommand     `cmd:"" help:"See what the locks of a running process are doing."`
+	Locks   locksCommand   `cmd:"" help:"See, and take away, the locks that machines share through etcd or PostgreSQL."`
 	Vet     vetCommand     `cmd:"" help:"Find misuse of locks in Go packages before it runs."`
 	Migrate migrateCommand `cmd:"" help:"Change the locks of a module from those of package sync to drawbridge's."`
 }
@@ -82,9 +84,17 @@ func run(args []string, std streams) int {
 	case errors.As(err, &status):
 		return int(status)
 	}
-	fmt.Fprintf(std.err, "drawbridge: %s\n", printable(err.Error()))
+	fmt.Fprintf(std.err, "drawbridge: %s\n", printable(withoutPasswords(strings.TrimPrefix(err.Error(), "drawbridge: "))))
 	return exitUsage
 }
+
+// secrets are where a URL has a password: up to the last @, since who forgot to
+// escape one may have any character in it, and in the options of PostgreSQL.
+var secrets = regexp.MustCompile(`(?s)(://).*@|(password=)[^&\s"]*`)
+
+// withoutPasswords hides what may be passwords of a URL in an error, such as
+// that of an argument in the wrong place.
+func withoutPasswords(s string) string { return secrets.ReplaceAllString(s, "$1$2…") }
 
 // printable keeps text that came from elsewhere to one line and from moving
 // the cursor: it writes what is not printable as Go writes it in a string.
