@@ -21,13 +21,14 @@ import (
 // commands is the command line: one field for each command, which has its
 // flags and its Run in a file of its own.
 type commands struct {
-	Lab     labCommand     `cmd:"" help:"Watch readers keep a writer out, with every lock and policy side by side."`
-	Replay  replayCommand  `cmd:"" help:"Play the requests of an access log against every lock and policy."`
-	Verify  verifyCommand  `cmd:"" help:"Check the promises of the library on this machine."`
-	Top     topCommand     `cmd:"" help:"See what the locks of a running process are doing."`
-	Locks   locksCommand   `cmd:"" help:"See, and take away, the locks that machines share through etcd or PostgreSQL."`
-	Vet     vetCommand     `cmd:"" help:"Find misuse of locks in Go packages before it runs."`
-	Migrate migrateCommand `cmd:"" help:"Change the locks of a module from those of package sync to drawbridge's."`
+	Lab       labCommand       `cmd:"" help:"Watch readers keep a writer out, with every lock and policy side by side."`
+	Replay    replayCommand    `cmd:"" help:"Play the requests of an access log against every lock and policy."`
+	Verify    verifyCommand    `cmd:"" help:"Check the promises of the library on this machine."`
+	Top       topCommand       `cmd:"" help:"See what the locks of a running process are doing."`
+	Locks     locksCommand     `cmd:"" help:"See, and take away, the locks that machines share through etcd or PostgreSQL."`
+	Vet       vetCommand       `cmd:"" help:"Find misuse of locks in Go packages before it runs."`
+	LabWorker labWorkerCommand `cmd:"" hidden:""`
+	Migrate   migrateCommand   `cmd:"" help:"Change the locks of a module from those of package sync to drawbridge's."`
 }
 
 // streams are the standard streams, as a command sees them.
