@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"time"
 
 	"github.com/drawbridge-go/drawbridge/cmd/drawbridge/internal/across"
 	"github.com/drawbridge-go/drawbridge/cmd/drawbridge/internal/contender"
@@ -32,12 +33,30 @@ func (c labCommand) runAcross(e lab.Experiment, std streams) error {
 		return err
 	}
 	defer end()
+	if err := reached(ctx, url); err != nil {
+		return err
+	}
 	on := "PostgreSQL"
 	if strings.HasPrefix(url, "etcd") {
 		on = "etcd"
 	}
 	run := func(contender contender.Contender) (lab.Result, error) { return across.Run(ctx, e, contender, url) }
 	return c.compare(e, []contender.Contender{{Name: "cluster.Locker on " + on, Policy: "order of arrival"}}, on, run, std)
+}
+
+// reached looks at the engine once, so that a URL that leads nowhere is said at
+// once, and by one process.
+func reached(ctx context.Context, url string) error {
+	const patience = 10 * time.Second
+	e, err := engine.Open(url, patience, new(engine.Sent))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err = e.Entries(ctx, "drawbridge-lab")
+	return err
 }
 
 // labWorkerCommand is one reader or writer of the experiment across processes.

@@ -5,6 +5,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ import (
 var (
 	source = filepath.Join("..", "..", "..", "cmd", "drawbridge")
 	binary string // built from it
-	server string // the URL of an etcd
+	server string // the URL of an etcd, with a prefix for these tests alone
 )
 
 func TestMain(m *testing.M) {
@@ -46,12 +47,16 @@ func run(m *testing.M) (code int, err error) {
 	if err := build.Run(); err != nil {
 		return 0, err
 	}
-	c, err := etcdserver.Start(1, dir)
-	if err != nil {
-		return 0, err
+	server = "etcd://" + os.Getenv("DRAWBRIDGE_ETCD_ENDPOINTS")
+	if server == "etcd://" {
+		c, err := etcdserver.Start(1, dir)
+		if err != nil {
+			return 0, err
+		}
+		defer c.Close()
+		server += c.Endpoints[0]
 	}
-	defer c.Close()
-	server = "etcd://" + c.Endpoints[0]
+	server += "/" + rand.Text() + "/"
 	return m.Run(), nil
 }
 
@@ -94,8 +99,8 @@ func TestCommandLinksNoServer(t *testing.T) {
 }
 
 func TestOperatorSeesAndReleasesOneHold(t *testing.T) {
-	t.Setenv("DRAWBRIDGE_ENGINE", server+"/op/")
-	engine, err := etcd.Open(server + "/op/")
+	t.Setenv("DRAWBRIDGE_ENGINE", server)
+	engine, err := etcd.Open(server)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,9 +165,14 @@ func TestOperatorSeesAndReleasesOneHold(t *testing.T) {
 // The variable may have a password. It is not in the help, where defaults are.
 func TestHelpDoesNotShowTheEngine(t *testing.T) {
 	t.Setenv("DRAWBRIDGE_ENGINE", "etcd://user:secret@host:2379")
-	for _, args := range [][]string{{"locks", "ls", "--help"}, {"lab", "--help"}} {
-		if out, errs, status := drawbridge(t, args...); status != 0 || strings.Contains(out+errs, "secret") || !strings.Contains(out, "DRAWBRIDGE_ENGINE") {
-			t.Errorf("%q: status %d, %s%s", args, status, out, errs)
+	t.Setenv("DRAWBRIDGE_LAB_ENGINE", "etcd://user:secret@host:2379")
+	for _, help := range []struct {
+		variable string
+		args     []string
+	}{{"$DRAWBRIDGE_ENGINE", []string{"locks", "ls", "--help"}}, {"$DRAWBRIDGE_LAB_ENGINE", []string{"lab", "--help"}}} {
+		out, errs, status := drawbridge(t, help.args...)
+		if status != 0 || strings.Contains(out+errs, "secret") || !strings.Contains(out, help.variable) {
+			t.Errorf("%q: status %d, %s%s", help.args, status, out, errs)
 		}
 	}
 }
