@@ -45,7 +45,9 @@ func (f *refresher) run(ctx context.Context, now <-chan struct{}) {
 			timer.Stop()
 		case <-timer.C:
 		}
-		f.refresh(ctx)
+		if err := f.refresh(ctx); err != nil && ctx.Err() == nil {
+			f.log.Error("refresh failed, the last good table stays", "why", err)
+		}
 	}
 }
 
@@ -65,7 +67,6 @@ func (f *refresher) refresh(ctx context.Context) error {
 	if err != nil {
 		f.status.Failures++
 		f.status.Error = err.Error()
-		f.log.Error("refresh failed, the last good table stays", "why", err, "failures", f.status.Failures)
 		return err
 	}
 	f.status.Good, f.status.Failures, f.status.Error = time.Now(), 0, ""
