@@ -239,6 +239,10 @@ func (a *admin) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.WriteHeader(statusClientGone)
 	case errors.As(err, &p):
 		answer(w, p.code, failure{p.text})
+	case errors.Is(err, errEngine):
+		a.log.Error("a change may or may not have been made", "path", r.URL.Path, "why", err)
+		w.Header().Set("Retry-After", "1")
+		answer(w, http.StatusServiceUnavailable, failure{errEngine.Error()})
 	case errors.Is(err, errBusy), errors.Is(err, errNoTable), errors.Is(err, context.DeadlineExceeded):
 		a.blame.log(err)
 		w.Header().Set("Retry-After", "1")

@@ -409,7 +409,10 @@ func brokenFile(t *testing.T, p *process, s *scene) {
 		if err := json.Unmarshal([]byte(text), &all); err != nil {
 			t.Error(err)
 		}
-		return all.Refresh
+		if all.Refresh == nil {
+			return refreshStatus{Error: "no status"}
+		}
+		return *all.Refresh
 	}
 	s.replace(t, "/one: {upstream: ftp://nowhere}\n")
 	p.cmd.Process.Signal(syscall.SIGHUP)
@@ -511,6 +514,8 @@ func TestGatewayDoesNotStartOnBadInput(t *testing.T) {
 		"no such file":       {"--routes", file + ".none"},
 		"404":                {"--routes", strings.Replace(password.URL, "://", "://u:hunter2@", 1) + "/?key=hunter2"},
 		"--guard":            {"--guard", "none"},
+		"--guard snapshot":   {"--engine", "etcd://u:hunter2@h:1", "--guard", "rwmutex"},
+		"write etcd://":      {"--engine", "redis://u:hunter2@h:1"},
 		"--refresh":          {"--refresh", "0s"},
 		"--lock-timeout":     {"--lock-timeout", "-1s"},
 		"--listen":           {"--listen", "nowhere:99999999"},

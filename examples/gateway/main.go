@@ -20,7 +20,6 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 	"unicode"
@@ -29,13 +28,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/drawbridge-go/drawbridge/inspect"
 	"github.com/drawbridge-go/drawbridge/telemetry/prom"
 )
 
 type options struct {
 	Routes  string        `env:"GATEWAY_ROUTES" placeholder:"FILE|URL" help:"The routes, in YAML or JSON: /orders: {upstream: http://HOST:PORT, health: /healthz}. Without it, three upstreams of the gateway's own."`
 	Refresh time.Duration `default:"30s" placeholder:"TIME" help:"Read the routes again after this time; SIGHUP does at once (default ${default})."`
+	Engine  string        `env:"GATEWAY_ENGINE" placeholder:"URL" help:"Keep the table of many gateways in etcd://HOST:PORT or postgres://USER@HOST/DATABASE; --routes then only seeds an empty one. With --guard snapshot alone."`
 	Guard   string        `default:"snapshot" enum:"snapshot,rwmutex,mutex" help:"What guards the table: ${enum} (default ${default})."`
 	Listen  string        `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Where clients come (default ${default})."`
 	Admin   string        `default:"127.0.0.1:9901" placeholder:"ADDRESS" help:"Where your own people come, and nobody else (default ${default})."`
@@ -49,6 +48,8 @@ type options struct {
 
 func (o options) check() error {
 	switch {
+	case o.Engine != "" && o.Guard != "snapshot":
+		return fmt.Errorf("--engine shares a snapshot among gateways: use it with --guard snapshot, not %s", o.Guard)
 	case o.Refresh <= 0:
 		return fmt.Errorf("--refresh %s: write a time above 0, such as 30s", o.Refresh)
 	case o.LockTimeout < 0:
@@ -109,18 +110,6 @@ var errCutOff = errors.New("requests were cut off")
 
 // serve runs the gateway until SIGINT or SIGTERM.
 func serve(o options, stdout io.Writer, log *slog.Logger) error {
-	if o.Routes == "" {
-		routes, stop, err := demo()
-		if err != nil {
-			return err
-		}
-		defer stop()
-		o.Routes = routes
-	}
-	from, err := newSource(o.Routes)
-	if err != nil {
-		return err
-	}
 	made := o.Token == ""
 	if made {
 		o.Token = rand.Text()
@@ -133,27 +122,30 @@ func serve(o options, stdout io.Writer, log *slog.Logger) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 
-	table := guards[o.Guard]()
-	defer inspect.Watch(lockName, table.lock())()
 	transport := newTransport(o.UpstreamTimeout)
 	defer transport.CloseIdleConnections()
 	checks := newChecker(transport, o.HealthTimeout)
-	routes := &refresher{guard: table, source: from, checks: checks, every: o.Refresh, log: log}
-	if err := routes.refresh(ending); err != nil {
-		return fmt.Errorf("without a good table there is nothing to serve: %w", err)
+	open := openLocal
+	if o.Engine != "" {
+		open = openShared
 	}
+	k, err := open(ending, o, checks, log)
+	if err != nil {
+		return err
+	}
+	defer k.close()
 
 	registry := prometheus.NewRegistry()
 	answers := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "gateway_answers_total", Help: "Answers to clients, by status; 499 if the client was gone.",
 	}, []string{"code"})
 	registry.MustRegister(prom.NewCollector(), answers)
-	patient := impatient{table, o.LockTimeout}
+	patient := impatient{k.guard, o.LockTimeout}
 	blame := &blame{logger: log}
 	front := promhttp.InstrumentHandlerCounter(answers, &proxy{guard: patient, checks: checks, transport: transport, blame: blame, log: log})
 	back := &admin{guard: patient, token: o.Token, blame: blame, log: log,
 		metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
-		status:  func() any { return status{o.Guard, time.Now(), routes.now()} },
+		status:  func() any { return k.status() },
 	}
 
 	clients, err := net.Listen("tcp", o.Listen)
@@ -165,39 +157,19 @@ func serve(o options, stdout io.Writer, log *slog.Logger) error {
 		clients.Close()
 		return fmt.Errorf("--admin: %w", err)
 	}
-	fmt.Fprintf(stdout, "gateway  http://%s   guard %s, routes from %q\n", clients.Addr(), o.Guard, from)
+	fmt.Fprintf(stdout, "gateway  http://%s   guard %s, routes from %q\n", clients.Addr(), o.Guard, k.from)
 	fmt.Fprintf(stdout, "admin    http://%s   /status /routes /metrics /debug/locks/\n", people.Addr())
 	if made {
 		fmt.Fprintf(stdout, "token    %s   made for this run; GATEWAY_TOKEN sets another\n", o.Token)
 	}
 
-	var background sync.WaitGroup
-	now := make(chan struct{})
-	refreshing, stopRefreshing := context.WithCancel(ending)
-	background.Go(func() { routes.run(refreshing, now) })
-	background.Go(func() { relay(refreshing, hangup, now) })
-	defer background.Wait()
-	defer stopRefreshing()
+	background, stopBackground := context.WithCancel(ending)
+	ended := make(chan struct{})
+	go func() { defer close(ended); k.run(background, hangup) }()
+	defer func() { stopBackground(); <-ended }()
 	return serveUntil(ending, o.Grace, log,
 		listening{newServer(front, log), clients},
 		listening{newServer(back.handler(), log), people})
-}
-
-// relay turns signals into refreshes. One that comes while a refresh is under
-// way, and may be too late for it, asks for another.
-func relay(ctx context.Context, signals <-chan os.Signal, now chan<- struct{}) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-signals:
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case now <- struct{}{}:
-		}
-	}
 }
 
 type listening struct {
@@ -242,13 +214,6 @@ func serveUntil(ctx context.Context, grace time.Duration, log *slog.Logger, serv
 		}
 	}
 	return failed
-}
-
-// status is the answer of /status.
-type status struct {
-	Guard   string        `json:"guard"`
-	Time    time.Time     `json:"time"`
-	Refresh refreshStatus `json:"refresh"`
 }
 
 // printable keeps text that came from elsewhere to one line and from moving

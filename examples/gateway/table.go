@@ -33,7 +33,11 @@ func newTable() *table {
 }
 
 func (t *table) clone() *table {
-	return &table{Generation: t.Generation, File: maps.Clone(t.File), API: maps.Clone(t.API)}
+	next := newTable()
+	next.Generation = t.Generation
+	maps.Copy(next.File, t.File)
+	maps.Copy(next.API, t.API)
+	return next
 }
 
 // at returns the route of exactly this prefix.
