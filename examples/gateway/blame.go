@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // lockName is what the lock of the table is called on its page.
 const lockName = "routing table"
 
-// blame logs who held the lock when somebody gave up waiting for it: at most
+// blame logs why a request was answered 503, and who held the lock when it gave up waiting for it: at most
 // once a second, because they give up in crowds.
 type blame struct {
 	logger *slog.Logger
@@ -33,7 +34,11 @@ func (b *blame) log(err error) {
 	skipped := b.skipped
 	b.last, b.skipped = time.Now(), 0
 	b.mu.Unlock()
-	b.logger.Warn("answered 503", "why", err, "held_by", holders(), "others_since_last_line", skipped)
+	line := b.logger.With("why", err, "others_since_last_line", skipped)
+	if errors.Is(err, errBusy) {
+		line = line.With("held_by", holders())
+	}
+	line.Warn("answered 503")
 }
 
 // holders says who is inside the lock of the table now.
