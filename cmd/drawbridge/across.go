@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/drawbridge-go/drawbridge/cmd/drawbridge/internal/across"
@@ -26,7 +27,7 @@ func (c labCommand) runAcross(e lab.Experiment, std streams) error {
 		return fmt.Errorf("with --engine every reader and writer is a process; there can be %d, not %d", across.Most, n)
 	}
 	e.Asking = e.Hold * 22 / 5 // as many sections after the beginning as in one process
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	url, end, err := throwaway.Start(ctx, c.Engine)
 	if err != nil {
