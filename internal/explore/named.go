@@ -28,6 +28,8 @@ func Named() (programs []string) {
 			// A downgrade with everybody in the queue.
 			"Lock Downgrade Release | LockContext! Release | RLock Release | ULock Release",
 			"Lock DowngradeToUpgradable Upgrade Release | LockContext! Release | RLock Release",
+			// An upgrade passes a writer, which stays the first of two.
+			"Lock DowngradeToUpgradable Upgrade Release | RLock Release | Lock Release | Lock Release",
 			// An upgrade that is given up while others wait.
 			"ULockContext UpgradeContext! Release | RLock Release | LockContext! Release",
 			"ULock UpgradeContext! Release | RLock Release | RLock Release | Lock Release",
