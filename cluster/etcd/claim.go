@@ -373,10 +373,13 @@ func (c *claim) Watch(ctx context.Context) error {
 	}
 	e := c.session.engine
 	from := c.token + 1
-	for failed := time.Duration(0); ctx.Err() == nil; pause(ctx, &failed) {
+	for failed := time.Duration(0); ; pause(ctx, &failed) {
 		err := e.deletion(ctx, c.key, from)
 		if err == nil {
 			return fmt.Errorf("%w: its key in etcd was deleted", cluster.ErrLost)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		// The deletion may be among what was compacted, or missed.
 		asking, cancel := context.WithTimeout(ctx, request)
@@ -390,7 +393,6 @@ func (c *claim) Watch(ctx context.Context) error {
 		}
 		from = resp.Header.Revision + 1
 	}
-	return ctx.Err()
 }
 
 // stands is the comparison that the granted claim is there in this mode.

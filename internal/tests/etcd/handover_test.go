@@ -19,7 +19,8 @@ func counted(t testing.TB, endpoint string) (*etcd.Engine, *countingKV, *countin
 	return etcd.New(c, etcd.Options{Prefix: prefix}), kv, w
 }
 
-// A hand-over costs at most two requests and one watch, however many wait, and wakes one waiter.
+// A hand-over costs at most two requests and one watch, however many wait, and wakes one waiter. A hold that lasts has a
+// watch on its own key besides, which is not counted: a thousand readers at once take longer to leave than that.
 func TestHandOverCostsTheSameForAnyNumberOfWaiters(t *testing.T) {
 	endpoint := shared(t)[0]
 	for _, n := range []int{10, 1000} {
@@ -58,9 +59,9 @@ func TestHandOverCostsTheSameForAnyNumberOfWaiters(t *testing.T) {
 				done.Wait()
 				t.Logf("and left it in %v", time.Since(began).Round(time.Millisecond))
 				perRequest := float64(kv.requests.Load()-before) / float64(n)
-				perWatch := float64(w.watches.Load()) / float64(n)
+				perWatch := float64(w.watches.Load()-w.guards.Load()) / float64(n)
 				t.Logf("%.2f requests and %.2f watches per hand-over", perRequest, perWatch)
-				if perRequest > 2.05 || perWatch > 1.05 {
+				if perRequest > 2.05 || perWatch > 1.05 || perWatch < 0.9 {
 					t.Errorf("%.2f requests and %.2f watches per hand-over, want 2 and 1", perRequest, perWatch)
 				}
 			})
