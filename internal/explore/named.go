@@ -52,6 +52,17 @@ func Named() (programs []string) {
 			programs = append(programs, lock+": "+body)
 		}
 	}
+	// A striped lock with a Try that fails, and with a writer and two readers.
+	for _, start := range []string{"striped", "hot"} {
+		for _, body := range []string{
+			"RLock Release | TryLock TryRLock Release",
+			"RLock Release | RLock Release | LockContext! Release",
+			"RLock Release | TryRLock Release | TryLock Release",
+			"ULock Upgrade Release | RLock Release | TryRLock Release",
+		} {
+			programs = append(programs, "Balanced start="+start+": "+body, "FIFO start="+start+": "+body)
+		}
+	}
 	// A writer older than its patience is handed the lock.
 	for _, body := range []string{
 		"Lock Release | Lock Release | TryLock Release TryLock Release TryLock Release TryLock Release TryLock Release",
