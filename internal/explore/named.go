@@ -28,6 +28,8 @@ func Named() (programs []string) {
 			// A downgrade with everybody in the queue.
 			"Lock Downgrade Release | LockContext! Release | RLock Release | ULock Release",
 			"Lock DowngradeToUpgradable Upgrade Release | LockContext! Release | RLock Release",
+			// An upgrade passes a writer, which stays the first of two.
+			"Lock DowngradeToUpgradable Upgrade Release | RLock Release | Lock Release | Lock Release",
 			// An upgrade that is given up while others wait.
 			"ULockContext UpgradeContext! Release | RLock Release | LockContext! Release",
 			"ULock UpgradeContext! Release | RLock Release | RLock Release | Lock Release",
@@ -48,6 +50,17 @@ func Named() (programs []string) {
 			"Lock Release Lock Release | LockContext! Release | LockContext! Release",
 		} {
 			programs = append(programs, lock+": "+body)
+		}
+	}
+	// A striped lock with a Try that fails, and with a writer and two readers.
+	for _, start := range []string{"striped", "hot"} {
+		for _, body := range []string{
+			"RLock Release | TryLock TryRLock Release",
+			"RLock Release | RLock Release | LockContext! Release",
+			"RLock Release | TryRLock Release | TryLock Release",
+			"ULock Upgrade Release | RLock Release | TryRLock Release",
+		} {
+			programs = append(programs, "Balanced start="+start+": "+body, "FIFO start="+start+": "+body)
 		}
 	}
 	// A writer older than its patience is handed the lock.

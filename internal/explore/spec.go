@@ -27,6 +27,17 @@ func (in inside) exclusion() error {
 	return nil
 }
 
+// admits reports whether one more may enter while nobody waits.
+func (in inside) admits(m drawbridge.Mode) bool {
+	switch m {
+	case drawbridge.Read:
+		return in.writers == 0
+	case drawbridge.Upgradable:
+		return in.writers+in.upgradables == 0
+	}
+	return in == inside{}
+}
+
 // sleeper is a call that waits; earlier ones come first.
 type sleeper struct {
 	name    string

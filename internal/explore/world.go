@@ -34,7 +34,7 @@ type actor struct {
 type callFacts struct {
 	ahead  uint32 // who was asleep when it began, and has been since
 	done   bool   // its context was
-	alone  bool   // nobody else has held or called since
+	alone  bool   // nobody else has called since
 	window bool   // a writer has been on its way to compete since
 }
 
@@ -157,7 +157,7 @@ func (w *world) begin(i int, o Op) {
 		if j != i && b.wait.asleep && !b.wait.granted {
 			a.began.ahead |= 1 << j
 		}
-		if j != i && (b.calling || b.holds != 0) {
+		if j != i && b.calling {
 			a.began.alone = false
 		}
 		if j != i {
@@ -208,8 +208,8 @@ func (w *world) judge(i int, o Op, before drawbridge.Mode, granted bool, err err
 	}
 	switch {
 	case !granted && o.try():
-		if a.began.alone {
-			return fmt.Errorf("%s failed on a lock that nobody held or called", o)
+		if a.began.alone && w.inside().admits(o.mode()) {
+			return fmt.Errorf("%s failed though nobody kept it out", o)
 		}
 		return nil
 	case !granted && err == nil:
