@@ -10,6 +10,7 @@ package drawbridge
 // not have to wait for the load before it. So a reader may find, when it has
 // counted itself, that the door was closed in between, and backs out.
 
+// enterReading enters to read, if that is all there is to do.
 func (c *core) enterReading() bool {
 	old := c.state.Load()
 	if old&^passable != fastFree.Load() {
@@ -39,6 +40,7 @@ func (c *core) enterCrowded(old uint64) bool {
 	return false
 }
 
+// leaveReading ends a read hold, if nobody has to be told.
 func (c *core) leaveReading() bool {
 	old := c.state.Load()
 	switch flags := old & (ready | closed | watched | striped | writersWait); {

@@ -97,8 +97,10 @@ type taken struct {
 	endless   bool     // of a wait: no context ends it
 	gates     []*taken // what else the goroutine held when it took it
 	pcs       []uintptr
+	at        time.Time
 	timer     *time.Timer // of a wait
-	noted     bool
+	scanned   bool        // of a wait: it was looked whether the holder is there
+	noted     bool        // of a hold: it was reported as gone
 }
 
 func (t *taken) step(waits bool) Step {
@@ -115,6 +117,8 @@ type detector struct {
 	handed map[lockID]bool     // unlocked by others than those who locked
 	told   map[string]bool
 	order  *order
+
+	scanned time.Time // when it was last looked who is there
 }
 
 // Observe follows what each goroutine holds.
@@ -142,7 +146,7 @@ func (d *detector) Observe(ctx context.Context, e drawbridge.Event) {
 func newTaken(g uint64, id lockID, e drawbridge.Event) (t *taken, try bool) {
 	var pcs [64]uintptr
 	n := runtime.Callers(4, pcs[:])
-	t = &taken{lockID: id, mode: e.Mode, goroutine: g, hold: e.Hold}
+	t = &taken{lockID: id, mode: e.Mode, goroutine: g, hold: e.Hold, at: time.Now()}
 	for i, pc := range pcs[:n] {
 		switch kindOfFrame(pc) {
 		case scoped:
@@ -414,20 +418,46 @@ func (d *detector) drop(h *taken) {
 }
 
 // stuck looks, when a wait has lasted for longer than the patience, whether
-// those who took the lock are still there.
+// those who took the lock are still there. To know that stops the world, so it
+// is done for all long waits together and at most once in the time of the
+// patience.
 func (d *detector) stuck(wait uint64) {
-	live := liveGoroutines()
 	d.mu.Lock()
 	w := d.waits[wait]
-	var found []Misuse
-	if w != nil {
-		for g, holds := range d.held {
-			for _, h := range holds {
-				if h.lockID == w.lockID && !live[g] && !h.noted {
-					h.noted = true
-					found = append(found, Misuse{Kind: HolderGone, Note: true, Steps: []Step{h.step(false), w.step(true)}})
-				}
+	if w == nil || w.scanned {
+		d.mu.Unlock()
+		return
+	}
+	now := time.Now()
+	if since := now.Sub(d.scanned); since < d.Patience {
+		w.timer.Reset(d.Patience - since)
+		d.mu.Unlock()
+		return
+	}
+	d.scanned = now
+	d.mu.Unlock()
+
+	live := liveGoroutines()
+
+	d.mu.Lock()
+	gone := make(map[lockID]*taken)
+	for g, holds := range d.held {
+		for _, h := range holds {
+			// A goroutine that is newer than the look is in no list.
+			if !live[g] && h.at.Before(now) {
+				gone[h.lockID] = h
 			}
+		}
+	}
+	var found []Misuse
+	for _, w := range d.waits {
+		if now.Sub(w.at) < d.Patience {
+			continue
+		}
+		w.scanned = true
+		if h := gone[w.lockID]; h != nil && !h.noted {
+			h.noted = true
+			found = append(found, Misuse{Kind: HolderGone, Note: true, Steps: []Step{h.step(false), w.step(true)}})
 		}
 	}
 	d.mu.Unlock()

@@ -655,3 +655,29 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// TestSearchHasABound: many locks that are all taken under one another, by
+// goroutines that are all there, have more paths than can be looked through.
+func TestSearchHasABound(t *testing.T) {
+	o := newOrder()
+	o.snapshots = maxSnapshots // no look at the real goroutines
+	locks := make([]drawbridge.Mutex, 30)
+	most, g := 0, uint64(0)
+	for i := len(locks) - 1; i >= 0; i-- {
+		for j := i + 1; j < len(locks); j++ {
+			g++
+			o.seen[g] = seenTimes{time.Now(), time.Now().Add(time.Hour)}
+			h := &taken{lockID: lockID{lock: &locks[i]}, mode: drawbridge.Write, goroutine: g}
+			e := &edge{holds: h, takes: &taken{lockID: lockID{lock: &locks[j]}, mode: drawbridge.Write, goroutine: g, gates: []*taken{h}}, at: time.Now().Add(time.Minute)}
+			o.add(e)
+			o.steps = 0
+			if o.search([]*edge{e}) != nil {
+				t.Fatal("a cycle in one order")
+			}
+			most = max(most, o.steps)
+		}
+	}
+	if most <= maxSteps || most > maxSteps+maxCycle*len(locks) {
+		t.Errorf("the longest search took %d steps; want one that the bound of %d has ended", most, maxSteps)
+	}
+}

@@ -45,6 +45,7 @@ type record struct {
 	spans      spans
 	keys       *keys // of a Keyed
 	free       *call // calls that are over, to be used again
+	freeCalls  int
 }
 
 type modeCounts struct {
@@ -218,11 +219,7 @@ func (r *record) gaveUpWaiting(e drawbridge.Event) {
 func (r *record) changeMode(hold uint64, m drawbridge.Mode, now time.Duration) {
 	h := r.holds[hold]
 	if h == nil {
-		// It began before the watch; from here on it is known.
-		h = r.newCall()
-		*h = call{lane: 2 * hold, since: now, mode: m}
-		r.holds[hold] = h
-		return
+		return // older than the watch
 	}
 	segment := max(now-h.since-h.counted, 0)
 	r.addHold(h, segment)
@@ -283,16 +280,21 @@ func (r *record) left(ctx context.Context, e drawbridge.Event) {
 func (r *record) newCall() *call {
 	if c := r.free; c != nil {
 		r.free = c.next
+		r.freeCalls--
 		return c
 	}
 	return new(call)
 }
 
-// freeCall keeps c for the next call. There are never more of them than there
-// were calls at once.
+// freeCall keeps c for the next call, unless there are enough.
 func (r *record) freeCall(c *call) {
+	const enough = 64
+	if r.freeCalls == enough {
+		return
+	}
 	*c = call{next: r.free}
 	r.free = c
+	r.freeCalls++
 }
 
 // GaveUp counts the waits that ended without the lock, by reason.

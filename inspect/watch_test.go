@@ -364,6 +364,24 @@ func TestHoldOlderThanTheWatchCountsWithoutAge(t *testing.T) {
 	})
 }
 
+func TestUpgradeOfAHoldOlderThanTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu drawbridge.RWMutex
+		mu.ULock()
+		defer Watch("older", &mu)()
+		mu.Upgrade()
+		if l := find(t, "older"); l.State.Writers != 1 || len(l.Holders) != 0 || l.Upgrades != 1 {
+			t.Errorf("state %+v, holders %+v, %d upgrades; want a writer of whom nothing is known", l.State, l.Holders, l.Upgrades)
+		}
+		mu.Unlock()
+		mu.Lock()
+		if l := find(t, "older"); len(l.Holders) != 1 {
+			t.Errorf("holders %+v, want the new writer", l.Holders)
+		}
+		mu.Unlock()
+	})
+}
+
 func TestModesOfAHoldAreCountedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu drawbridge.RWMutex

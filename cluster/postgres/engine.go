@@ -173,16 +173,25 @@ func withoutCancelRequests(c *pgx.ConnConfig) {
 // In a URL, as commands take it, xact=true and schema=NAME set the options of these names. What is missing comes from
 // the usual environment variables (PGPASSWORD and so on). Errors never show the password.
 func Open(conn string, o Options) (*Engine, error) {
-	conn, o, err := split(conn, o)
+	config, o, err := Config(conn, o)
 	if err != nil {
 		return nil, err
+	}
+	return New(config, o)
+}
+
+// Config reads a URL as Open does, for programs that add something to the configuration before they call New.
+func Config(conn string, o Options) (*pgxpool.Config, Options, error) {
+	conn, o, err := split(conn, o)
+	if err != nil {
+		return nil, o, err
 	}
 	config, err := pgxpool.ParseConfig(conn)
 	if err != nil {
 		// What could not be read may be a password, so it is not repeated.
-		return nil, errors.New("drawbridge: the PostgreSQL URL or one of the PG… environment variables cannot be read; write postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full")
+		return nil, o, errors.New("drawbridge: the PostgreSQL URL or one of the PG… environment variables cannot be read; write postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full")
 	}
-	return New(config, o)
+	return config, o, nil
 }
 
 // split takes the options of the engine out of a URL.

@@ -98,7 +98,7 @@ func (j Job) Search() (*sched.Search, error) {
 			return &sched.Search{New: s.New, Preemptions: j.Bound}, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no program %q", j.Name)
+	return nil, fmt.Errorf("there is no scenario %q, and a program has a colon after its lock", j.Name)
 }
 
 // Run searches the schedules of a job. A failure is the shortest that was

@@ -16,7 +16,6 @@ type world struct {
 	program Program
 	lock    lock
 	actors  []actor
-	ended   []*endable
 	queued  uint64 // calls that have joined the queue so far
 }
 
