@@ -102,7 +102,7 @@ func (c *claim) attempt(ctx context.Context, try bool) (*blocker, error) {
 		}
 		c.lease = nil
 		return nil, errAgain
-	case err != nil && c.token == 0 && !errors.Is(err, errAgain) && !errors.Is(err, cluster.ErrBusy):
+	case err != nil && c.token == 0 && !errors.Is(err, errAgain) && !final(err):
 		c.unsure = true
 	}
 	return b, err

@@ -39,6 +39,7 @@ func Start(n int, dir string) (*Cluster, error) {
 		cfg.Dir = filepath.Join(dir, cfg.Name)
 		cfg.LogLevel = "panic"
 		cfg.TickMs, cfg.ElectionMs, cfg.UnsafeNoFsync = 10, 100, true
+		cfg.BcryptCost = 4 // the least there is
 		cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
 		cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
 		initial = append(initial, cfg.Name+"="+peer.String())
