@@ -14,10 +14,9 @@ import (
 // kernels are the programs with lock bugs in the tests of Go's goroutine leak profile, each the core of a
 // deadlock that a real project had. For each, the analyzers that name the bug's class, and the lock.
 var kernels = []struct {
-	file   string
-	class  []string
-	lock   string
-	decoys []string // what the program contains besides its bug
+	file  string
+	class []string
+	lock  string
 }{
 	{"hugo5379", double, "contentInitMu"},
 	{"grpc3017", missing, "mu"},
