@@ -78,6 +78,18 @@ type event struct {
 	pos     token.Pos
 }
 
+// An eventKey tells events apart that an analyzer would speak of differently.
+type eventKey struct {
+	kind          eventKind
+	at, by        ssa.Instruction
+	lock          Path
+	class         string
+	mode          Mode
+	frames        int
+	what          string
+	helper, never bool
+}
+
 // An ask is a lock operation that is written in this package.
 type ask struct {
 	fn      *ssa.Function
@@ -100,15 +112,16 @@ type engine struct {
 	ids      map[any]int
 	depth    int
 
-	events   []event
-	orphans  map[string]bool // classes with an unlock in a function that did not lock
-	writers  map[string]bool // classes that someone locks for writing
-	waits    map[string]bool // classes whose sections wait for something else
-	asks     []ask
-	edges    []Edge
-	edgeSeen map[string]bool
-	entries  map[*ssa.Function][]entry // see under
-	called   map[*ssa.Function]bool    // called by name in this package
+	events    []event
+	eventSeen map[eventKey]bool
+	orphans   map[string]bool // classes with an unlock in a function that did not lock
+	writers   map[string]bool // classes that someone locks for writing
+	waits     map[string]bool // classes whose sections wait for something else
+	asks      []ask
+	edges     []Edge
+	edgeSeen  map[string]bool
+	entries   map[*ssa.Function][]entry // see under
+	called    map[*ssa.Function]bool    // called by name in this package
 }
 
 // maxCallees bounds what a dynamic call is followed to; beyond it, nothing is learned from the call.
@@ -134,19 +147,20 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 	in := ssaResult.(*buildssa.SSA)
 	e := &engine{
 		pass: pass, pkg: in.Pkg, funcs: in.SrcFuncs, depth: blockDepth,
-		literals: map[*ssa.Function]*ssa.MakeClosure{},
-		callees:  map[ssa.CallInstruction][]*ssa.Function{},
-		aliases:  map[string]alias{},
-		places:   map[ssa.Value]place{},
-		sums:     map[*ssa.Function]*Summary{},
-		imported: map[*types.Func]*Summary{},
-		busy:     map[*ssa.Function]bool{},
-		looks:    map[*types.Named]bool{},
-		ids:      map[any]int{},
-		writers:  map[string]bool{},
-		edgeSeen: map[string]bool{},
-		entries:  map[*ssa.Function][]entry{},
-		called:   map[*ssa.Function]bool{},
+		literals:  map[*ssa.Function]*ssa.MakeClosure{},
+		callees:   map[ssa.CallInstruction][]*ssa.Function{},
+		aliases:   map[string]alias{},
+		places:    map[ssa.Value]place{},
+		sums:      map[*ssa.Function]*Summary{},
+		imported:  map[*types.Func]*Summary{},
+		busy:      map[*ssa.Function]bool{},
+		looks:     map[*types.Named]bool{},
+		ids:       map[any]int{},
+		writers:   map[string]bool{},
+		edgeSeen:  map[string]bool{},
+		eventSeen: map[eventKey]bool{},
+		entries:   map[*ssa.Function][]entry{},
+		called:    map[*ssa.Function]bool{},
 	}
 	fact := e.importPackages()
 	e.index()
@@ -403,6 +417,11 @@ func (f *flow) emit(ev event) {
 		return
 	}
 	ev.fn = f.fn
+	k := eventKey{ev.kind, ev.at, ev.hold.by, ev.lock.Path, ev.acquire.Class, ev.acquire.Mode, len(ev.acquire.Trace), ev.block.What, ev.helper, ev.never}
+	if f.e.eventSeen[k] {
+		return // another state has come to the same
+	}
+	f.e.eventSeen[k] = true
 	if !ev.pos.IsValid() {
 		ev.pos = position(ev.at)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -108,6 +109,11 @@ func (e *engine) entered(fn *ssa.Function, s *state, from *ssa.Function) {
 	for _, h := range s.held {
 		if !h.stale {
 			x.holds[h.lock.class] = true
+		}
+	}
+	for _, old := range e.entries[fn] {
+		if old.from == from && maps.Equal(old.holds, x.holds) {
+			return
 		}
 	}
 	e.entries[fn] = append(e.entries[fn], x)

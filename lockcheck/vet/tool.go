@@ -2,6 +2,7 @@ package vet
 
 import (
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"golang.org/x/tools/go/analysis/unitchecker"
@@ -30,6 +31,8 @@ func Tool() {
 			os.Args = append(args, os.Args[1:]...)
 		}
 	}
+	// go vet runs a tool for each core, and the garbage of a large package can be as large as what is live.
+	debug.SetMemoryLimit(2 << 30)
 	unitchecker.Main(lockcheck.Analyzers...)
 }
 
