@@ -57,7 +57,7 @@ func (k *call) canWait() (*scope, <-chan struct{}) {
 	return carried(k.ctx), k.ctx.Done()
 }
 
-// State returns a picture of the lock.
+// picture says who holds and who waits, at one moment.
 //
 //go:norace
 func (c *core) picture() State {

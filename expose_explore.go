@@ -130,6 +130,7 @@ func (w *waiter) fingerprint(h *sched.Hash) {
 	h.Add(who(w.next))
 	h.Add(who(w.prev))
 	h.Add(who(w.nextWoken))
+	h.Add(who(w.after))
 	h.Add(uint64(w.mode))
 	h.Bool(w.upgrade)
 	h.Bool(w.granted.v)

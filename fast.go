@@ -10,6 +10,7 @@ package drawbridge
 // not have to wait for the load before it. So a reader may find, when it has
 // counted itself, that the door was closed in between, and backs out.
 
+// enterReading enters to read, if that is all there is to do.
 func (c *core) enterReading() bool {
 	old := c.state.Load()
 	if old&^passable != fastFree.Load() {
@@ -32,18 +33,16 @@ func (c *core) enterCrowded(old uint64) bool {
 	case old&(ready|closed|watched) != ready || old&heatMask >= heatLimit:
 		return false
 	}
-	step := uint64(1)
-	if readers(old) != 0 {
-		step += heatStep
-	}
-	if c.state.Add(step)&closed == 0 {
+	if c.state.Add(warmer(old)-old+1)&closed == 0 {
 		return true
 	}
 	c.backOut()
 	return false
 }
 
-func (c *core) leaveReading(old uint64) bool {
+// leaveReading ends a read hold, if nobody has to be told.
+func (c *core) leaveReading() bool {
+	old := c.state.Load()
 	switch flags := old & (ready | closed | watched | striped | writersWait); {
 	case flags == fastFree.Load():
 		if now := c.state.Add(^uint64(0)); now&(ready|closed|writersWait) != ready {

@@ -70,6 +70,9 @@ var forms = []form{
 	{"RWMutex with contexts", everyPolicy, allModes, true, false, func(p drawbridge.Policy) *subject {
 		return plainRWMutex(&drawbridge.RWMutex{Policy: p}, true)
 	}},
+	{"RWMutex striped", doorPolicies, allModes, true, false, func(p drawbridge.Policy) *subject {
+		return plainRWMutex(hot(&drawbridge.RWMutex{Policy: p}), true)
+	}},
 	{"RWMutex scoped", everyPolicy, allModes, true, true, scopedRWMutex},
 	{"RWMutex observed", everyPolicy, allModes, true, false, func(p drawbridge.Policy) *subject {
 		rw := &drawbridge.RWMutex{Policy: p}
@@ -153,6 +156,21 @@ func plainRWMutex(rw *drawbridge.RWMutex, contexts bool) *subject {
 			return func() { release(m) }, try[m]()
 		},
 	}
+}
+
+// hot has many readers meet others inside rw, which makes it count its readers
+// in stripes until writers come. Its policy must not be PreferReaders.
+func hot(rw *drawbridge.RWMutex) *drawbridge.RWMutex {
+	rw.RLock()
+	for range 1000 {
+		rw.RLock()
+		rw.RUnlock()
+	}
+	rw.RUnlock()
+	if !drawbridge.Striped(rw) {
+		panic("a lock with a thousand readers that met others is not striped")
+	}
+	return rw
 }
 
 func scopedRWMutex(p drawbridge.Policy) *subject {

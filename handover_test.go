@@ -99,3 +99,46 @@ func TestWaitIsNamedInWhatFollowsIt(t *testing.T) {
 		}
 	})
 }
+
+// TestHoldsNamesWhatTheContextCarries: an observer can tell within which holds
+// a call is made, also from another goroutine.
+func TestHoldsNamesWhatTheContextCarries(t *testing.T) {
+	var a, b drawbridge.RWMutex
+	var seen events
+	defer a.Observe(&seen)()
+	names := func(ctx context.Context) []uint64 {
+		done := make(chan []uint64)
+		go func() { done <- drawbridge.Holds(ctx) }()
+		return <-done
+	}
+	var outlived context.Context
+	a.WithLock(t.Context(), func(ctx context.Context) error {
+		outlived = ctx
+		return b.WithRLock(ctx, func(ctx context.Context) error { // not observed
+			if got := names(ctx); len(got) != 1 || got[0] != seen.l[0].Hold {
+				t.Errorf("inside a write: %v, want the hold of %+v", got, seen.l[0])
+			}
+			if got := names(drawbridge.WithoutHolds(ctx)); len(got) != 0 {
+				t.Errorf("without holds: %v", got)
+			}
+			return nil
+		})
+	})
+	if got := names(outlived); len(got) != 0 {
+		t.Errorf("of a scope that is over: %v", got)
+	}
+	a.WithULock(t.Context(), func(ctx context.Context, upgrade func() error) error {
+		before := names(ctx)
+		upgrade()
+		if after := names(ctx); len(after) != 1 || after[0] != before[0] {
+			t.Errorf("before the upgrade %v, after it %v", before, after)
+		}
+		return nil
+	})
+	a.WithRLock(t.Context(), func(ctx context.Context) error {
+		if got := names(ctx); len(got) != 1 {
+			t.Errorf("inside a read: %v", got)
+		}
+		return nil
+	})
+}

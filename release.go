@@ -3,7 +3,7 @@ package drawbridge
 // leave ends the hold of k.
 func (c *core) leave(k *call) {
 	switch {
-	case k.mode == Read && c.leaveReading(c.state.Load()),
+	case k.mode == Read && c.leaveReading(),
 		k.mode == Write && c.state.CompareAndSwap(fastBusy.Load(), free):
 	default:
 		c.release(k, leaves(k.mode))

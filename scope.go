@@ -24,7 +24,7 @@ type scope struct {
 
 // rare is what only some scopes need.
 type rare struct {
-	holding // the identity of an observed read
+	holding // the identity of an observed hold; of one to write or upgrade its name alone
 
 	// Of an upgradable scope: how many reads are open inside it, or where its
 	// upgrade stands, and what upgrade calls. mu is held to begin an upgrade
@@ -79,6 +79,19 @@ func carried(ctx context.Context) *scope {
 func WithoutHolds(ctx context.Context) context.Context {
 	mustContext(ctx)
 	return unscoped{ctx}
+}
+
+// Holds returns the names, as in [Event], of the holds that ctx carries, the
+// innermost first. It is for observers: a hold has a name if it was observed
+// from its beginning, and others are left out.
+func Holds(ctx context.Context) (names []uint64) {
+	mustContext(ctx)
+	for s := carried(ctx); s != nil; s = s.parent {
+		if s.rare != nil && s.rare.hold != 0 && s.live() {
+			names = append(names, s.rare.hold)
+		}
+	}
+	return names
 }
 
 type unscoped struct{ context.Context }
@@ -235,7 +248,7 @@ func (s *scope) leave(lock any, key keyed) {
 		return
 	}
 	switch {
-	case s.mode == Read && s.core.leaveReading(s.core.state.Load()):
+	case s.mode == Read && s.core.leaveReading():
 	case s.mode == Write && s.core.state.CompareAndSwap(fastBusy.Load(), free):
 	default:
 		s.release(lock, key)

@@ -77,6 +77,14 @@ const passable = heatMask | windowMask | writersWait | competing
 // count too.
 func readers(state uint64) uint64 { return state & readersInside }
 
+// warmer returns state with one more reader that found others inside, if it does.
+func warmer(state uint64) uint64 {
+	if readers(state) != 0 && state&heatMask < heatLimit {
+		state += heatStep
+	}
+	return state
+}
+
 // mayRead reports whether a newcomer may enter to read.
 func mayRead(state uint64) bool { return state&(ready|closed) == ready }
 
@@ -97,7 +105,7 @@ func mayWrite(state uint64) bool {
 func enter(state uint64, m Mode) (next uint64, ok bool) {
 	switch m {
 	case Read:
-		return state + 1, mayRead(state)
+		return warmer(state) + 1, mayRead(state)
 	case Upgradable:
 		return state | upgradable, mayUpgradably(state)
 	default:

@@ -38,15 +38,21 @@ type stripe struct {
 }
 
 // newStripes makes stripes, which take 128 bytes each and stay with the lock.
+//
+//go:norace
 func newStripes() *stripes {
 	s := make(stripes, stripeNumber())
 	return &s
 }
 
 // own returns the stripe of the calling goroutine.
+//
+//go:norace
 func (s stripes) own() *stripe { return &s[stripeHash()&uintptr(len(s)-1)] }
 
 // sum returns how many readers the stripes count.
+//
+//go:norace
 func (s stripes) sum() (n int64) {
 	for i := range s {
 		n += s[i].readers.Load()
@@ -152,6 +158,6 @@ func (c *core) unstripe(state uint64) uint64 {
 // making the lock striped again take mu.
 func (c *core) fold(state uint64) {
 	if n := readers(state); state&striped != 0 && n != 0 {
-		(*c.stripes.Load())[0].readers.Add(int64(n))
+		c.stripes.Load().own().readers.Add(int64(n))
 	}
 }

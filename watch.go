@@ -187,9 +187,16 @@ func (c *core) emitGranted(k *call, kind EventKind, n notice, waited time.Durati
 	if n.seq == 0 {
 		return
 	}
-	if k.mode == Read && k.scope != nil {
+	switch {
+	case k.scope == nil || kind == Upgraded: // an upgrade keeps the name
+	case k.mode == Read:
 		k.scope.rare = &rare{holding: newHolding()}
 		n.hold = k.scope.rare.hold
+	default:
+		if k.scope.rare == nil {
+			k.scope.rare = new(rare)
+		}
+		k.scope.rare.hold = n.hold // for Holds
 	}
 	told := false
 	defer func() {

@@ -25,12 +25,14 @@ import (
 // for nobody and are in no order. Two orders are reported only if the locks'
 // modes exclude one another, no other lock keeps the two apart, and both
 // goroutines were alive at both moments, so that none of them was started or
-// awaited in between. Orders that are kept apart by channels alone are
-// reported wrongly; a lock around both says to everybody what they are.
+// awaited in between. Orders that are kept
+// apart by channels alone are reported wrongly; a lock around both says to
+// everybody what they are.
 //
 // Scoped calls find their own errors, recursion and deadlocks
-// ([drawbridge.ErrReentrant], [drawbridge.ErrDeadlock]); here they count as
-// holds of the goroutine that runs the function.
+// ([drawbridge.ErrReentrant], [drawbridge.ErrDeadlock]). Here a scoped hold is
+// one of the goroutine that took it and of every goroutine that calls with its
+// context.
 type Detect struct {
 	// Func is called with each misuse, once for each set of sites, on the
 	// goroutine that it was found on. Nil logs by [log/slog].
@@ -95,8 +97,10 @@ type taken struct {
 	endless   bool     // of a wait: no context ends it
 	gates     []*taken // what else the goroutine held when it took it
 	pcs       []uintptr
+	at        time.Time
 	timer     *time.Timer // of a wait
-	noted     bool
+	scanned   bool        // of a wait: it was looked whether the holder is there
+	noted     bool        // of a hold: it was reported as gone
 }
 
 func (t *taken) step(waits bool) Step {
@@ -113,6 +117,8 @@ type detector struct {
 	handed map[lockID]bool     // unlocked by others than those who locked
 	told   map[string]bool
 	order  *order
+
+	scanned time.Time // when it was last looked who is there
 }
 
 // Observe follows what each goroutine holds.
@@ -123,7 +129,7 @@ func (d *detector) Observe(ctx context.Context, e drawbridge.Event) {
 	case drawbridge.Waiting:
 		d.waiting(ctx, g, id, e)
 	case drawbridge.Granted:
-		d.granted(g, id, e)
+		d.granted(ctx, g, id, e)
 	case drawbridge.GaveUp:
 		d.mu.Lock()
 		d.endWait(e.Wait)
@@ -140,7 +146,7 @@ func (d *detector) Observe(ctx context.Context, e drawbridge.Event) {
 func newTaken(g uint64, id lockID, e drawbridge.Event) (t *taken, try bool) {
 	var pcs [64]uintptr
 	n := runtime.Callers(4, pcs[:])
-	t = &taken{lockID: id, mode: e.Mode, goroutine: g, hold: e.Hold}
+	t = &taken{lockID: id, mode: e.Mode, goroutine: g, hold: e.Hold, at: time.Now()}
 	for i, pc := range pcs[:n] {
 		switch kindOfFrame(pc) {
 		case scoped:
@@ -164,7 +170,7 @@ func (d *detector) waiting(ctx context.Context, g uint64, id lockID, e drawbridg
 	t.endless = ctx.Done() == nil
 
 	d.mu.Lock()
-	t.gates = slices.Clone(d.held[g])
+	t.gates = d.heldBy(ctx, g)
 	d.waits[e.Wait] = t
 	var found []Misuse
 	if e.Hold == 0 { // the upgrade of a hold is no new place in the order
@@ -288,7 +294,19 @@ func gated(a, b *taken) bool {
 	return false
 }
 
-func (d *detector) granted(g uint64, id lockID, e drawbridge.Event) {
+// heldBy returns what goroutine g holds, and what ctx carries that another one
+// has taken: a goroutine that works inside a scoped hold holds it too.
+func (d *detector) heldBy(ctx context.Context, g uint64) []*taken {
+	holds := slices.Clone(d.held[g])
+	for _, name := range drawbridge.Holds(ctx) {
+		if h := d.byHold[name]; h != nil && h.goroutine != g {
+			holds = append(holds, h)
+		}
+	}
+	return holds
+}
+
+func (d *detector) granted(ctx context.Context, g uint64, id lockID, e drawbridge.Event) {
 	d.mu.Lock()
 	t := d.endWait(e.Wait)
 	d.mu.Unlock()
@@ -299,7 +317,7 @@ func (d *detector) granted(g uint64, id lockID, e drawbridge.Event) {
 	}
 	d.mu.Lock()
 	t.hold = e.Hold
-	t.gates = slices.Clone(d.held[g])
+	t.gates = d.heldBy(ctx, g)
 	var found []Misuse
 	if !waited && !try {
 		found = d.order.take(t)
@@ -354,7 +372,7 @@ func (d *detector) released(g uint64, id lockID, e drawbridge.Event) {
 		delete(d.byHold, e.Hold)
 		d.drop(h)
 		if h.goroutine != g && !h.scoped {
-			d.handed[id] = true
+			d.handOver(id)
 		}
 		return
 	}
@@ -372,11 +390,19 @@ func (d *detector) released(g uint64, id lockID, e drawbridge.Event) {
 	for _, holds := range d.held {
 		for _, h := range slices.Clone(holds) {
 			if h.lockID == id && h.mode == drawbridge.Read && h.hold == 0 {
-				d.handed[id] = true
+				d.handOver(id)
 				d.drop(h)
 			}
 		}
 	}
+}
+
+// handOver remembers that a lock is unlocked by others than those who lock it.
+func (d *detector) handOver(id lockID) {
+	if len(d.handed) >= maxEdges {
+		clear(d.handed)
+	}
+	d.handed[id] = true
 }
 
 func (d *detector) drop(h *taken) {
@@ -392,20 +418,46 @@ func (d *detector) drop(h *taken) {
 }
 
 // stuck looks, when a wait has lasted for longer than the patience, whether
-// those who took the lock are still there.
+// those who took the lock are still there. To know that stops the world, so it
+// is done for all long waits together and at most once in the time of the
+// patience.
 func (d *detector) stuck(wait uint64) {
-	live := liveGoroutines()
 	d.mu.Lock()
 	w := d.waits[wait]
-	var found []Misuse
-	if w != nil {
-		for g, holds := range d.held {
-			for _, h := range holds {
-				if h.lockID == w.lockID && !live[g] && !h.noted {
-					h.noted = true
-					found = append(found, Misuse{Kind: HolderGone, Note: true, Steps: []Step{h.step(false), w.step(true)}})
-				}
+	if w == nil || w.scanned {
+		d.mu.Unlock()
+		return
+	}
+	now := time.Now()
+	if since := now.Sub(d.scanned); since < d.Patience {
+		w.timer.Reset(d.Patience - since)
+		d.mu.Unlock()
+		return
+	}
+	d.scanned = now
+	d.mu.Unlock()
+
+	live := liveGoroutines()
+
+	d.mu.Lock()
+	gone := make(map[lockID]*taken)
+	for g, holds := range d.held {
+		for _, h := range holds {
+			// A goroutine that is newer than the look is in no list.
+			if !live[g] && h.at.Before(now) {
+				gone[h.lockID] = h
 			}
+		}
+	}
+	var found []Misuse
+	for _, w := range d.waits {
+		if now.Sub(w.at) < d.Patience {
+			continue
+		}
+		w.scanned = true
+		if h := gone[w.lockID]; h != nil && !h.noted {
+			h.noted = true
+			found = append(found, Misuse{Kind: HolderGone, Note: true, Steps: []Step{h.step(false), w.step(true)}})
 		}
 	}
 	d.mu.Unlock()

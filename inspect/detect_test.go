@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -259,6 +260,19 @@ var misuses = []struct {
 			b.WithLock(t.Context(), func(context.Context) error { a.Lock(); a.Unlock(); return nil })
 		})
 	}},
+	{"the other order inside a scoped hold, on another goroutine", OrderInversion, 4, func(t *testing.T) {
+		var a, b rw
+		atOnce(both(&a, &b), func() {
+			b.WithRLock(t.Context(), func(ctx context.Context) error {
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					a.WithRLock(ctx, func(context.Context) error { return nil })
+				})
+				wg.Wait()
+				return nil
+			})
+		})
+	}},
 	{"the goroutine that took the lock is gone", HolderGone, 2, func(t *testing.T) {
 		var mu drawbridge.Mutex
 		caught(func() { mu.Lock() })
@@ -463,6 +477,48 @@ var lookAlikes = []struct {
 		cond.Broadcast()
 		wg.Wait()
 	}},
+	{"the other order on another goroutine, for which the hold was taken off the context", func(t *testing.T) {
+		var a, b rw
+		atOnce(both(&a, &b), func() {
+			b.WithLock(t.Context(), func(ctx context.Context) error {
+				go a.WithLock(drawbridge.WithoutHolds(ctx), func(context.Context) error { return nil })
+				return nil
+			})
+		})
+		synctest.Wait()
+	}},
+	{"a storm in one order", func(t *testing.T) {
+		locks := make([]rw, 4)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		for seed := range uint64(12) {
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(seed, 2))
+				for range 100 {
+					a := rng.IntN(len(locks) - 1)
+					b := a + 1 + rng.IntN(len(locks)-a-1)
+					switch rng.IntN(4) {
+					case 0:
+						both(&locks[a], &locks[b])()
+					case 1:
+						both(locks[a].RLocker(), &locks[b])()
+					case 2:
+						locks[a].WithRLock(ctx, func(ctx context.Context) error {
+							return locks[b].WithULock(ctx, func(_ context.Context, upgrade func() error) error { return upgrade() })
+						})
+					case 3:
+						locks[a].ULock()
+						locks[a].Upgrade()
+						locks[a].Downgrade()
+						locks[a].RUnlock()
+					}
+					time.Sleep(time.Duration(rng.IntN(100)) * time.Microsecond)
+				}
+			})
+		}
+		wg.Wait()
+	}},
 	{"an error of a scoped call", func(t *testing.T) {
 		var mu rw
 		mu.WithRLock(t.Context(), func(ctx context.Context) error {
@@ -598,4 +654,30 @@ func TestMain(m *testing.M) {
 		VerifyTestMain(verified(p))
 	}
 	os.Exit(m.Run())
+}
+
+// TestSearchHasABound: many locks that are all taken under one another, by
+// goroutines that are all there, have more paths than can be looked through.
+func TestSearchHasABound(t *testing.T) {
+	o := newOrder()
+	o.snapshots = maxSnapshots // no look at the real goroutines
+	locks := make([]drawbridge.Mutex, 30)
+	most, g := 0, uint64(0)
+	for i := len(locks) - 1; i >= 0; i-- {
+		for j := i + 1; j < len(locks); j++ {
+			g++
+			o.seen[g] = seenTimes{time.Now(), time.Now().Add(time.Hour)}
+			h := &taken{lockID: lockID{lock: &locks[i]}, mode: drawbridge.Write, goroutine: g}
+			e := &edge{holds: h, takes: &taken{lockID: lockID{lock: &locks[j]}, mode: drawbridge.Write, goroutine: g, gates: []*taken{h}}, at: time.Now().Add(time.Minute)}
+			o.add(e)
+			o.steps = 0
+			if o.search([]*edge{e}) != nil {
+				t.Fatal("a cycle in one order")
+			}
+			most = max(most, o.steps)
+		}
+	}
+	if most <= maxSteps || most > maxSteps+maxCycle*len(locks) {
+		t.Errorf("the longest search took %d steps; want one that the bound of %d has ended", most, maxSteps)
+	}
 }

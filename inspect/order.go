@@ -12,11 +12,16 @@ import (
 // that was taken while another was held. A cycle in it can become a deadlock if
 // its edges can be there at the same time.
 type order struct {
-	from      map[lockID]map[lockID][]*edge
-	writers   map[lockID][]*edge // the last few that took a lock to write, beside nothing
-	edges     int
-	seen      map[uint64]seenTimes // goroutines
+	from    map[lockID]map[lockID][]*edge
+	writers map[lockID][]*edge // the last few that took a lock to write, beside nothing
+	edges   int
+	seen    map[uint64]seenTimes // goroutines
+
+	steps int // of the search under way
+
+	began     time.Time
 	snapshots int
+	spent     time.Duration // on them
 }
 
 // edge is a lock that was taken while another was held.
@@ -29,20 +34,26 @@ type edge struct {
 type seenTimes struct{ first, last time.Time }
 
 const (
-	maxEdges     = 50_000 // then the graph begins anew
+	maxEdges     = 50_000 // or goroutines, or written locks: then all begins anew
 	edgesOfPair  = 16     // the last ones
 	maxCycle     = 6      // locks
+	maxSteps     = 5_000  // of a search, which is given up then
 	maxSnapshots = 2_000  // of all goroutines, each of which stops the world
 	fewEnough    = 500    // goroutines for a snapshot that no cycle asks for
 )
 
 func newOrder() *order {
-	return &order{from: make(map[lockID]map[lockID][]*edge), writers: make(map[lockID][]*edge), seen: make(map[uint64]seenTimes)}
+	return &order{from: make(map[lockID]map[lockID][]*edge), writers: make(map[lockID][]*edge), seen: make(map[uint64]seenTimes), began: time.Now()}
 }
 
 // take adds what t takes beside the locks in t.gates, and returns the cycles
 // that this closes.
 func (o *order) take(t *taken) (found []Misuse) {
+	if max(o.edges, len(o.seen), len(o.writers)) >= maxEdges {
+		began, snapshots, spent := o.began, o.snapshots, o.spent
+		*o = *newOrder()
+		o.began, o.snapshots, o.spent = began, snapshots, spent
+	}
 	now := time.Now()
 	times := o.seen[t.goroutine]
 	if times.first.IsZero() {
@@ -61,6 +72,7 @@ func (o *order) take(t *taken) (found []Misuse) {
 		if !o.add(e) {
 			continue
 		}
+		o.steps = 0
 		if cycle := o.search([]*edge{e}); cycle != nil {
 			m := Misuse{Kind: OrderInversion}
 			for _, e := range cycle {
@@ -74,9 +86,6 @@ func (o *order) take(t *taken) (found []Misuse) {
 
 // add adds e unless there is one like it, and reports whether it did.
 func (o *order) add(e *edge) bool {
-	if o.edges >= maxEdges {
-		*o = *newOrder()
-	}
 	a, b := e.holds.lockID, e.takes.lockID
 	to := o.from[a]
 	if to == nil {
@@ -92,9 +101,8 @@ func (o *order) add(e *edge) bool {
 		to[b] = slices.Delete(to[b], i, i+1)
 		o.edges--
 	}
-	if o.snapshots < maxSnapshots && (back || runtime.NumGoroutine() <= fewEnough) {
-		o.snapshots++
-		e.live = liveGoroutines()
+	if back || runtime.NumGoroutine() <= fewEnough {
+		e.live = o.whoIsThere(e.at)
 	}
 	if len(to[b]) >= edgesOfPair {
 		to[b] = slices.Delete(to[b], 0, 1)
@@ -103,6 +111,18 @@ func (o *order) add(e *edge) bool {
 	to[b] = append(to[b], e)
 	o.edges++
 	return true
+}
+
+// whoIsThere returns the goroutines, or nil if too much was spent on that: a
+// tenth of the time, after the first second of it.
+func (o *order) whoIsThere(now time.Time) map[uint64]bool {
+	if o.snapshots >= maxSnapshots || o.spent > time.Second+now.Sub(o.began)/10 {
+		return nil
+	}
+	o.snapshots++
+	live := liveGoroutines()
+	o.spent += time.Since(now)
+	return live
 }
 
 // like reports whether other adds nothing to e.
@@ -117,6 +137,9 @@ func (o *order) search(path []*edge) []*edge {
 	first, last := path[0], path[len(path)-1]
 	for next, edges := range o.from[last.takes.lockID] {
 		for _, e := range edges {
+			if o.steps++; o.steps > maxSteps {
+				return nil
+			}
 			if !o.together(path, e) || !o.blocks(last, e) {
 				continue
 			}
@@ -164,12 +187,15 @@ func (o *order) addWriter(t *taken, now time.Time) {
 }
 
 // together reports whether e can be there at the same time as each edge of
-// path: made by another goroutine, with no lock that keeps the two apart, and
-// neither goroutine began after the other's edge nor ended before it.
+// path: made by other goroutines, with no lock that keeps the two apart, and
+// neither goroutine began after the other's edge nor ended before it. By the
+// context of a scoped hold an edge can be of two goroutines; then it counts when
+// the one that holds was there, who has started the other.
 func (o *order) together(path []*edge, e *edge) bool {
 	for _, p := range path {
-		if p.takes.goroutine == e.takes.goroutine || gated(p.takes, e.takes) ||
-			!o.alive(p.takes.goroutine, e) || !o.alive(e.takes.goroutine, p) {
+		if p.takes.goroutine == e.takes.goroutine || p.holds.goroutine == e.takes.goroutine ||
+			p.takes.goroutine == e.holds.goroutine || p.holds.goroutine == e.holds.goroutine || gated(p.takes, e.takes) ||
+			!o.alive(p.holds.goroutine, e) || !o.alive(e.holds.goroutine, p) {
 			return false
 		}
 	}

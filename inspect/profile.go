@@ -145,7 +145,7 @@ func (m *proto) varint(v uint64) {
 }
 
 func (m *proto) int(field int, v int64) {
-	m.varint(uint64(field)<<3 | 0)
+	m.varint(uint64(field) << 3) // wire type 0
 	m.varint(uint64(v))
 }
 

@@ -3,7 +3,9 @@ package inspect
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/drawbridge-go/drawbridge"
@@ -29,6 +31,8 @@ type record struct {
 
 	start time.Time // all times below are since then
 
+	depth atomic.Uint32 // frames to look at for a call site
+
 	mu         sync.Mutex
 	modes      [drawbridge.Write + 1]modeCounts
 	gaveUp     GaveUp
@@ -41,11 +45,12 @@ type record struct {
 	spans      spans
 	keys       *keys // of a Keyed
 	free       *call // calls that are over, to be used again
+	freeCalls  int
 }
 
 type modeCounts struct {
-	holds       uint64
-	wait, holdT *Histogram // made with the first sample
+	holds      uint64
+	wait, hold *Histogram // made with the first sample
 }
 
 // call is one call on the lock while it waits or holds.
@@ -62,17 +67,27 @@ type call struct {
 	next    *call // in the free list
 }
 
+// maxFrames is how many frames are looked at at once.
+const maxFrames = 16
+
 // clock is the time since the watch began. Across testing/synctest bubbles it
 // can run backwards; whoever subtracts takes that as no time at all.
 func (r *record) clock() time.Duration { return time.Since(r.start) }
 
 // Observe takes down an event.
 func (r *record) Observe(ctx context.Context, e drawbridge.Event) {
+	// The frames are looked at here, which is as near to the call as can be.
+	var pcs [maxFrames]uintptr
+	near := pcs[:0]
+	if r.detail == Sites && (e.Kind == drawbridge.Waiting || e.Kind == drawbridge.Granted && e.Wait == 0) {
+		n := int(r.depth.Load())
+		near = pcs[:runtime.Callers(2, pcs[:n])]
+	}
 	switch e.Kind {
 	case drawbridge.Waiting:
-		r.waiting(ctx, e)
+		r.waiting(ctx, e, near)
 	case drawbridge.Granted, drawbridge.Upgraded:
-		r.granted(ctx, e)
+		r.granted(ctx, e, near)
 	case drawbridge.GaveUp:
 		r.gaveUpWaiting(e)
 	case drawbridge.Released, drawbridge.Downgraded:
@@ -80,8 +95,8 @@ func (r *record) Observe(ctx context.Context, e drawbridge.Event) {
 	}
 }
 
-func (r *record) waiting(ctx context.Context, e drawbridge.Event) {
-	s, l := callSite(r.detail), r.labelsOf(ctx)
+func (r *record) waiting(ctx context.Context, e drawbridge.Event, near []uintptr) {
+	s, l := r.callSite(near), r.labelsOf(ctx)
 	t := traceWait(ctx, r.name, e.Mode)
 	now := r.clock()
 	r.mu.Lock()
@@ -90,6 +105,18 @@ func (r *record) waiting(ctx context.Context, e drawbridge.Event) {
 	*c = call{lane: r.laneOf(e), since: now, mode: e.Mode, upgrade: e.Hold != 0, site: s, labels: l, key: e.Key, traced: t}
 	r.waits[e.Wait] = c
 	r.keys.waits(e.Key, 1)
+}
+
+// callSite returns the site of the call that is being observed.
+func (r *record) callSite(near []uintptr) site {
+	if r.detail == Times {
+		return site{}
+	}
+	s, frames := callSite(r.detail, near)
+	if r.detail == Sites && frames > len(near) {
+		r.depth.Store(uint32(min(frames, maxFrames))) // it will do next time
+	}
+	return s
 }
 
 // laneOf names the lane of the call that e is of. A hold without a wait has an
@@ -112,11 +139,11 @@ func (r *record) labelsOf(ctx context.Context) labels {
 	return labelsOf(ctx)
 }
 
-func (r *record) granted(ctx context.Context, e drawbridge.Event) {
+func (r *record) granted(ctx context.Context, e drawbridge.Event, near []uintptr) {
 	var s site
 	var l labels
 	if e.Wait == 0 {
-		s, l = callSite(r.detail), r.labelsOf(ctx)
+		s, l = r.callSite(near), r.labelsOf(ctx)
 	}
 	now := r.clock()
 	r.mu.Lock()
@@ -192,11 +219,7 @@ func (r *record) gaveUpWaiting(e drawbridge.Event) {
 func (r *record) changeMode(hold uint64, m drawbridge.Mode, now time.Duration) {
 	h := r.holds[hold]
 	if h == nil {
-		// It began before the watch; from here on it is known.
-		h = r.newCall()
-		*h = call{lane: 2 * hold, since: now, mode: m}
-		r.holds[hold] = h
-		return
+		return // older than the watch
 	}
 	segment := max(now-h.since-h.counted, 0)
 	r.addHold(h, segment)
@@ -207,10 +230,10 @@ func (r *record) changeMode(hold uint64, m drawbridge.Mode, now time.Duration) {
 // addHold counts d as held in the mode that h has.
 func (r *record) addHold(h *call, d time.Duration) {
 	m := &r.modes[h.mode]
-	if m.holdT == nil {
-		m.holdT = new(Histogram)
+	if m.hold == nil {
+		m.hold = new(Histogram)
 	}
-	m.holdT.Add(d)
+	m.hold.Add(d)
 	r.spans.add(span{lane: h.lane, from: h.since + h.counted, to: h.since + h.counted + d, mode: h.mode, kind: held, pc: h.site.pc, labels: h.labels, key: h.key})
 }
 
@@ -257,16 +280,21 @@ func (r *record) left(ctx context.Context, e drawbridge.Event) {
 func (r *record) newCall() *call {
 	if c := r.free; c != nil {
 		r.free = c.next
+		r.freeCalls--
 		return c
 	}
 	return new(call)
 }
 
-// freeCall keeps c for the next call. There are never more of them than there
-// were calls at once.
+// freeCall keeps c for the next call, unless there are enough.
 func (r *record) freeCall(c *call) {
+	const enough = 64
+	if r.freeCalls == enough {
+		return
+	}
 	*c = call{next: r.free}
 	r.free = c
+	r.freeCalls++
 }
 
 // GaveUp counts the waits that ended without the lock, by reason.

@@ -107,6 +107,7 @@ type Call struct {
 	Mode    string        `json:"mode"` // "read", "read upgradably", "write"
 	Upgrade bool          `json:"upgrade,omitempty"`
 	Age     time.Duration `json:"age_ns"`
+	InMode  time.Duration `json:"in_mode_ns"` // less than Age for a hold that was upgraded or downgraded
 	Key     string        `json:"key,omitempty"`
 	Labels  []Label       `json:"labels,omitempty"`
 	Stack   []Frame       `json:"stack,omitempty"` // innermost first, one frame unless the watch keeps stacks
@@ -292,7 +293,7 @@ func (r *record) reportAfter(after *uint64) (l Lock, lost uint64) {
 // mode copies the counts of a mode.
 func (r *record) mode(m drawbridge.Mode) Mode {
 	c := &r.modes[m]
-	return Mode{Holds: c.holds, Wait: c.wait.clone(), Hold: c.holdT.clone()}
+	return Mode{Holds: c.holds, Wait: c.wait.clone(), Hold: c.hold.clone()}
 }
 
 func (h *Histogram) clone() *Histogram {
@@ -365,7 +366,7 @@ func (s *seen) calls(calls []call) []Call {
 	l := make([]Call, 0, len(calls))
 	for _, c := range calls {
 		l = append(l, Call{
-			ID: c.lane, Mode: c.mode.String(), Upgrade: c.upgrade, Age: max(s.now-c.since, 0),
+			ID: c.lane, Mode: c.mode.String(), Upgrade: c.upgrade, Age: max(s.now-c.since, 0), InMode: max(s.now-c.since-c.counted, 0),
 			Key: keyText(c.key), Labels: c.labels.list(), Stack: c.site.frames(),
 		})
 	}
@@ -436,7 +437,7 @@ func (l *Lock) words() string {
 	longest := func(calls []Call, writers bool) time.Duration {
 		for _, c := range calls {
 			if (c.Mode == drawbridge.Write.String()) == writers {
-				return c.Age
+				return c.InMode
 			}
 		}
 		return 0

@@ -90,39 +90,38 @@ type site struct {
 	scoped bool      // made by a scoped call
 }
 
-// callSite returns the site of the call that is being observed.
-func callSite(d Detail) (s site) {
-	if d == Times {
-		return s
-	}
-	// Most calls are eight frames deep before they observe. To look at more
-	// costs more.
-	var near [8]uintptr
-	if d != Stacks {
-		if s.find(near[:runtime.Callers(4, near[:])]) {
-			return s
-		}
+// fewFrames is how many frames of a call are looked at before it is known how
+// far its caller is from the observer. Each frame costs time.
+const fewFrames = 4
+
+// callSite returns the site of the call that is being observed, of which near
+// has the innermost frames, and how many of those it takes to find it.
+func callSite(d Detail, near []uintptr) (s site, frames int) {
+	if n := s.find(near); n > 0 && d != Stacks {
+		return s, n
 	}
 	var far [64]uintptr
-	pcs := far[:runtime.Callers(4, far[:])]
-	if s.find(pcs) && d == Stacks {
-		s.stack = slices.Clone(pcs[slices.Index(pcs, s.pc):])
+	pcs := far[:runtime.Callers(5, far[:])] // from where near begins
+	n := s.find(pcs)
+	if n > 0 && d == Stacks {
+		s.stack = slices.Clone(pcs[n-1:])
 	}
-	return s
+	return s, n
 }
 
-// find looks for the first frame outside.
-func (s *site) find(pcs []uintptr) bool {
-	for _, pc := range pcs {
+// find looks for the first frame outside, and returns how many it has looked
+// at; 0 if there is none.
+func (s *site) find(pcs []uintptr) (frames int) {
+	for i, pc := range pcs {
 		switch kindOfFrame(pc) {
 		case scoped:
 			s.scoped = true
 		case outside:
 			s.pc = pc
-			return true
+			return i + 1
 		}
 	}
-	return false
+	return 0
 }
 
 // frames returns the site as frames, innermost first, or nil.

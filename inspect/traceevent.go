@@ -95,7 +95,7 @@ func lanesOf(l *Lock) []lane {
 	spans := slices.Clone(l.Spans)
 	now := func(calls []Call, kind string) {
 		for _, c := range calls {
-			s := Span{Call: c.ID, Kind: kind, Mode: c.Mode, Began: c.Age, Key: c.Key, Labels: c.Labels}
+			s := Span{Call: c.ID, Kind: kind, Mode: c.Mode, Began: c.InMode, Key: c.Key, Labels: c.Labels}
 			if len(c.Stack) > 0 {
 				s.Site = &c.Stack[0]
 			}

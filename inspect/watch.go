@@ -137,6 +137,7 @@ func newRecord(name string, lock drawbridge.Observable, detail Detail) *record {
 		lock: lock, detail: detail, start: time.Now(),
 		holds: make(map[uint64]*call), waits: make(map[uint64]*call),
 	}
+	r.depth.Store(fewFrames)
 	r.stater, _ = lock.(interface{ State() drawbridge.State })
 	r.snapshot, _ = lock.(interface {
 		Status() drawbridge.SnapshotStatus

@@ -364,6 +364,24 @@ func TestHoldOlderThanTheWatchCountsWithoutAge(t *testing.T) {
 	})
 }
 
+func TestUpgradeOfAHoldOlderThanTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu drawbridge.RWMutex
+		mu.ULock()
+		defer Watch("older", &mu)()
+		mu.Upgrade()
+		if l := find(t, "older"); l.State.Writers != 1 || len(l.Holders) != 0 || l.Upgrades != 1 {
+			t.Errorf("state %+v, holders %+v, %d upgrades; want a writer of whom nothing is known", l.State, l.Holders, l.Upgrades)
+		}
+		mu.Unlock()
+		mu.Lock()
+		if l := find(t, "older"); len(l.Holders) != 1 {
+			t.Errorf("holders %+v, want the new writer", l.Holders)
+		}
+		mu.Unlock()
+	})
+}
+
 func TestModesOfAHoldAreCountedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu drawbridge.RWMutex
@@ -372,6 +390,9 @@ func TestModesOfAHoldAreCountedApart(t *testing.T) {
 		time.Sleep(time.Second)
 		mu.Upgrade()
 		time.Sleep(2 * time.Second)
+		if l := find(t, "modes"); l.Words != "1 writer inside 2.00 s, door closed" || l.Holders[0].Age != 3*time.Second || l.Holders[0].InMode != 2*time.Second {
+			t.Errorf("after 1 s upgradable and 2 s as a writer: %q, %+v", l.Words, l.Holders)
+		}
 		mu.DowngradeToUpgradable()
 		time.Sleep(4 * time.Second)
 		mu.Upgrade()
@@ -535,6 +556,26 @@ func TestLabelsAndSitesOfEachDetail(t *testing.T) {
 	}
 }
 
+// TestSiteIsFoundFromAnyDepth: the number of frames that are looked at is
+// learned from the calls so far, and each call may be deeper than those.
+func TestSiteIsFoundFromAnyDepth(t *testing.T) {
+	g := drawbridge.NewGuarded(0)
+	defer Watch("depth", g)()
+	check := func() {
+		t.Helper()
+		if h := find(t, "depth").Holders[0]; len(h.Stack) != 1 || !strings.HasSuffix(h.Stack[0].File, "_test.go") {
+			t.Errorf("the site is %+v", h.Stack)
+		}
+	}
+	for range 2 {
+		g.Write(t.Context(), func(context.Context, *int) error { check(); return nil })
+		g.Update(t.Context(), func(ctx context.Context, _ *int, upgrade func() error) error {
+			check()
+			return g.Read(ctx, func(context.Context, *int) error { check(); return nil })
+		})
+	}
+}
+
 // TestSiteOfIndirectCalls: the call site is the user's line, whatever of the
 // standard library is in between.
 func TestSiteOfIndirectCalls(t *testing.T) {
@@ -635,3 +676,19 @@ func benchmarkHold(b *testing.B, d Detail) {
 
 func BenchmarkHoldTimes(b *testing.B) { benchmarkHold(b, Times) }
 func BenchmarkHoldSites(b *testing.B) { benchmarkHold(b, Sites) }
+
+// BenchmarkHoldObserved is what the lock itself pays for an observer that does
+// nothing.
+func BenchmarkHoldObserved(b *testing.B) {
+	var mu drawbridge.RWMutex
+	defer mu.Observe(nobody{})()
+	ctx := pprof.WithLabels(b.Context(), pprof.Labels("route", "/users"))
+	for b.Loop() {
+		mu.LockContext(ctx)
+		mu.Unlock()
+	}
+}
+
+type nobody struct{}
+
+func (nobody) Observe(context.Context, drawbridge.Event) {}

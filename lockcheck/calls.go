@@ -265,7 +265,7 @@ func (f *flow) acquired(s *state, a Acquire, lock place, instr ssa.Instruction) 
 			}
 		case f.report:
 			edge := Edge{From: h.lock.class, To: a.Class, Held: h.mode, Taken: a.Mode, HeldAt: h.at, Bounded: a.Ctx,
-				Trace: a.Trace, pos: instr.Pos()}
+				Trace: a.Trace, pos: instr.Pos(), in: f.fn}
 			for j, g := range s.held {
 				if j != i && !g.stale && g.lock.class != "" && g.lock.class != a.Class && g.lock.class != h.lock.class && !frees(a.After, g) {
 					edge.Gates = append(edge.Gates, g.lock.class)
@@ -469,6 +469,9 @@ type seenCall struct {
 
 // apply runs what is known of a callee on a state.
 func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
+	if f.report && t.fn != nil && len(t.fn.Blocks) > 0 {
+		f.e.entered(t.fn, s, f.fn)
+	}
 	if t.sum == nil {
 		return []*state{s}
 	}
@@ -704,6 +707,13 @@ func (s *state) handClass(class string) {
 
 // handOff: a goroutine that is started here may give back what this one holds.
 func (f *flow) handOff(s *state, g *ssa.Go) {
+	if f.report {
+		for _, t := range f.e.targets(f, s, g) {
+			if t.fn != nil {
+				f.e.entered(t.fn, &state{}, f.fn) // the goroutine holds nothing
+			}
+		}
+	}
 	if len(s.held) == 0 {
 		return
 	}
@@ -719,6 +729,15 @@ func (f *flow) handOff(s *state, g *ssa.Go) {
 
 // passOn: so may a function literal that is stored, returned or given to another function.
 func (f *flow) passOn(s *state, mc *ssa.MakeClosure) {
+	if f.report {
+		for _, r := range *mc.Referrers() {
+			if c, ok := r.(ssa.CallInstruction); ok && c.Common().Value != mc {
+				if fn, ok := mc.Fn.(*ssa.Function); ok {
+					f.e.entered(fn, &state{}, nil) // given to a function that calls it we know not when
+				}
+			}
+		}
+	}
 	if len(s.held) == 0 {
 		return
 	}

@@ -107,7 +107,8 @@ type engine struct {
 	asks     []ask
 	edges    []Edge
 	edgeSeen map[string]bool
-	called   map[*ssa.Function]bool // called by name in this package
+	entries  map[*ssa.Function][]entry // see under
+	called   map[*ssa.Function]bool    // called by name in this package
 }
 
 // maxCallees bounds what a dynamic call is followed to; beyond it, nothing is learned from the call.
@@ -144,6 +145,7 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 		ids:      map[any]int{},
 		writers:  map[string]bool{},
 		edgeSeen: map[string]bool{},
+		entries:  map[*ssa.Function][]entry{},
 		called:   map[*ssa.Function]bool{},
 	}
 	fact := e.importPackages()
@@ -163,6 +165,7 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 			delete(e.busy, fn)
 		}
 	}
+	e.gate()
 	e.events = likeliest(e.events, pass.Pkg.Path())
 	fact.Edges = append(fact.Edges, e.edges...)
 	r.engine, r.all = e, fact.Edges

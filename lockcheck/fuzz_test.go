@@ -8,7 +8,6 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"golang.org/x/tools/go/analysis"
@@ -19,13 +18,14 @@ import (
 // FuzzAnalyzers feeds valid Go to all analyzers. Its seeds are the standard library's test data for the type
 // checker and the kernels with lock bugs; what is not valid by itself is passed over.
 func FuzzAnalyzers(f *testing.F) {
+	root := goroot(f)
 	for _, pattern := range []string{
 		"src/internal/types/testdata/check/*.go",
 		"src/internal/types/testdata/examples/*.go",
 		"src/runtime/testdata/testgoroutineleakprofile/goker/*.go",
 		"test/typeparam/*.go",
 	} {
-		files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), pattern))
+		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -1,8 +1,8 @@
 package lockcheck
 
 import (
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sort"
 	"strings"
 	"testing"
@@ -14,45 +14,53 @@ import (
 // kernels are the programs with lock bugs in the tests of Go's goroutine leak profile, each the core of a
 // deadlock that a real project had. For each, the analyzers that name the bug's class, and the lock.
 var kernels = []struct {
-	file   string
-	class  []string
-	lock   string
-	decoys []string // what the program contains besides its bug
+	file  string
+	class []string
+	lock  string
 }{
-	{"hugo5379", double, "contentInitMu", nil},
-	{"grpc3017", missing, "mu", nil},
-	{"grpc795", double, "mu", nil},
-	{"etcd10492", double, "mu", nil},
-	{"etcd6708", double, "RWMutex", nil},
-	{"etcd5509", missing, "mu", nil},
-	{"cockroach9935", double, "mu", nil},
-	{"cockroach584", missing, "mu", nil},
-	{"syncthing4829", double, "mut", nil},
-	{"moby36114", double, "Mutex", nil},
-	{"moby17176", missing, "Mutex", nil},
-	{"moby7559", missing, "connTrackLock", nil},
-	{"cockroach10214", order, "coalescedMu", nil},
-	{"cockroach7504", order, "mu", nil},
-	{"kubernetes30872", order, "lock", nil},
-	{"kubernetes13135", order, "RWMutex", nil},
-	{"moby4951", order, "lock", nil},
-	{"hugo3251", order, "m[]", nil},
-	{"cockroach16167", recursive, "systemConfigMu", nil},
-	{"cockroach6181", recursive, "rangeCacheMu", nil},
-	{"cockroach3710", recursive, "mu", nil},
-	{"kubernetes62464", recursive, "RWMutex", nil},
-	{"kubernetes58107", wait, "workerLock", nil},
-	{"grpc1460", wait, "mu", nil},
-	{"etcd7902", wait, "mu", nil},
-	{"etcd7492", wait, "simpleTokensMu", nil},
-	{"etcd6873", wait, "mu", nil},
-	{"istio16224", wait, "lock", nil},
-	{"serving2137", wait, "lock", nil},
-	{"kubernetes26980", wait, "lock", nil},
-	{"kubernetes10182", wait, "podStatusesLock", nil},
-	{"kubernetes6632", wait, "writeLock", nil},
-	{"kubernetes1321", wait, "lock", nil},
-	{"moby28462", wait, "Mutex", nil},
+	{"hugo5379", double, "contentInitMu"},
+	{"grpc3017", missing, "mu"},
+	{"grpc795", double, "mu"},
+	{"etcd10492", double, "mu"},
+	{"etcd6708", double, "RWMutex"},
+	{"etcd5509", missing, "mu"},
+	{"cockroach9935", double, "mu"},
+	{"cockroach584", missing, "mu"},
+	{"syncthing4829", double, "mut"},
+	{"moby36114", double, "Mutex"},
+	{"moby17176", missing, "Mutex"},
+	{"moby7559", missing, "connTrackLock"},
+	{"cockroach10214", order, "coalescedMu"},
+	{"cockroach7504", order, "mu"},
+	{"kubernetes30872", order, "lock"},
+	{"kubernetes13135", order, "RWMutex"},
+	{"moby4951", order, "lock"},
+	{"hugo3251", order, "m[]"},
+	{"cockroach16167", recursive, "systemConfigMu"},
+	{"cockroach6181", recursive, "rangeCacheMu"},
+	{"cockroach3710", recursive, "mu"},
+	{"kubernetes62464", recursive, "RWMutex"},
+	{"kubernetes58107", wait, "workerLock"},
+	{"grpc1460", wait, "mu"},
+	{"etcd7902", wait, "mu"},
+	{"etcd7492", wait, "simpleTokensMu"},
+	{"etcd6873", wait, "mu"},
+	{"istio16224", wait, "lock"},
+	{"serving2137", wait, "lock"},
+	{"kubernetes26980", wait, "lock"},
+	{"kubernetes10182", wait, "podStatusesLock"},
+	{"kubernetes6632", wait, "writeLock"},
+	{"kubernetes1321", wait, "lock"},
+	{"moby28462", wait, "Mutex"},
+}
+
+// goroot is the folder of the Go distribution, which has the kernels.
+func goroot(t testing.TB) string {
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 var (
@@ -66,7 +74,7 @@ var (
 // TestKernels fails when fewer than 32 of the 34 bugs are named by their class, or more than two programs get
 // a finding of a class that is not theirs.
 func TestKernels(t *testing.T) {
-	dir := filepath.Join(runtime.GOROOT(), "src/runtime/testdata/testgoroutineleakprofile/goker")
+	dir := filepath.Join(goroot(t), "src/runtime/testdata/testgoroutineleakprofile/goker")
 	if found, _ := filepath.Glob(filepath.Join(dir, "*.go")); len(found) == 0 {
 		t.Skipf("this Go distribution has no %s", dir)
 	}

@@ -1,9 +1,6 @@
 package lockcheck
 
-import (
-	"flag"
-	"fmt"
-)
+import "fmt"
 
 // blockDepth is how many functions a wait may be away: 1 is the function that holds the lock, 2 also those
 // that it calls.
@@ -18,8 +15,6 @@ func init() {
 		return nil
 	})
 }
-
-var _ flag.Value = (*levelFlag)(nil)
 
 // Lockblock finds waits under a lock.
 var Lockblock = newAnalyzer("lockblock", `find a wait for something else while a lock is held
@@ -46,7 +41,7 @@ Good:
 		if ev.kind != blockHeld || ev.block.Bounded && (ev.hold.bridge || ev.block.What != "time.Sleep") {
 			continue
 		}
-		r.report(Warning, ev.pos, nil, "%s while %s, %s, is held: %s. Whoever wants the lock waits as long. Give it back first, or bound the wait with a context",
+		r.report(Warning, ev.pos, nil, "%s while %s, %s, is held: %s. Whoever wants the lock waits as long. Give it back first, bound the wait with a context, or build the value without the lock and publish it as a drawbridge.Snapshot",
 			ev.block.What, ev.hold.lock, taken(ev.hold), way(ev.block.Trace))
 	}
 })

@@ -19,6 +19,10 @@ func TestAnalyzers(t *testing.T) {
 			if a == Lockorder {
 				pkgs = append(pkgs, "lockorder/a", "lockorder/b")
 			}
+			if a == Ctxlock || a == Ctxlost {
+				analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), a, pkgs...)
+				return
+			}
 			analysistest.Run(t, analysistest.TestData(), a, pkgs...)
 		})
 	}

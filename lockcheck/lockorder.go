@@ -2,7 +2,9 @@ package lockcheck
 
 import (
 	"fmt"
+	"go/ast"
 	"go/token"
+	"slices"
 	"sort"
 	"strings"
 
@@ -20,6 +22,7 @@ type Edge struct {
 	Pkg         string
 	pos         token.Pos     // in this package only
 	own         *ssa.Function // the function whose local variables both locks are
+	in          *ssa.Function // the function that holds From
 }
 
 func (e Edge) key() string {
@@ -91,6 +94,108 @@ func (e *engine) edge(x Edge) {
 	if !e.edgeSeen[x.key()] {
 		e.edgeSeen[x.key()] = true
 		e.edges = append(e.edges, x)
+	}
+}
+
+// An entry is a call of a function of this package, and the classes of the locks held at it.
+type entry struct {
+	from  *ssa.Function
+	holds map[string]bool
+}
+
+func (e *engine) entered(fn *ssa.Function, s *state, from *ssa.Function) {
+	x := entry{from, map[string]bool{}}
+	for _, h := range s.held {
+		if !h.stale {
+			x.holds[h.lock.class] = true
+		}
+	}
+	e.entries[fn] = append(e.entries[fn], x)
+}
+
+// gate adds to the edges the locks that all callers of their functions hold. Of a function that other packages
+// can call, only those are certain that it gives back itself.
+func (e *engine) gate() {
+	under := map[*ssa.Function]map[string]bool{}
+	for fn := range e.entries {
+		if !ast.IsExported(fn.Name()) || fn.Parent() != nil {
+			under[fn] = nil // not yet known
+		}
+	}
+	certain := func(fn *ssa.Function) map[string]bool {
+		out := map[string]bool{}
+		if s := e.sums[fn]; s != nil {
+			for i, x := range s.Exits {
+				has := map[string]bool{}
+				for _, h := range x.Frees {
+					has[h.Class] = true
+				}
+				if i == 0 {
+					out = has
+				}
+				for c := range out {
+					if !has[c] {
+						delete(out, c)
+					}
+				}
+			}
+		}
+		return out
+	}
+	known := func(fn *ssa.Function) (map[string]bool, bool) {
+		set, ok := under[fn]
+		if !ok {
+			return certain(fn), true
+		}
+		return set, set != nil
+	}
+	for changed := true; changed; {
+		changed = false
+		for fn := range under {
+			var all map[string]bool
+			for _, x := range e.entries[fn] {
+				above, ok := known(x.from)
+				if !ok {
+					continue // not yet known; it takes away later
+				}
+				if all == nil {
+					all = map[string]bool{}
+					for c := range x.holds {
+						all[c] = true
+					}
+					for c := range above {
+						all[c] = true
+					}
+					continue
+				}
+				for c := range all {
+					if !x.holds[c] && !above[c] {
+						delete(all, c)
+					}
+				}
+			}
+			if all == nil {
+				continue
+			}
+			for c := range certain(fn) {
+				all[c] = true
+			}
+			if old := under[fn]; old == nil || len(old) != len(all) {
+				if old == nil || len(all) < len(old) {
+					under[fn], changed = all, true
+				}
+			}
+		}
+	}
+	for i, x := range e.edges {
+		set, _ := known(x.in)
+		for c := range set {
+			if c != "" && c != x.From && c != x.To && !slices.Contains(x.Gates, c) {
+				x.Gates = append(x.Gates, c)
+			}
+		}
+		sort.Strings(x.Gates)
+		e.edges[i].Gates = x.Gates
 	}
 }
 

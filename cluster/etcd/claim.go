@@ -34,6 +34,7 @@ type claim struct {
 // blocker is the last entry before one's own that one has to wait for.
 type blocker struct {
 	key      string
+	changed  int64 // its modification revision
 	revision int64 // at which it was seen
 }
 
@@ -241,7 +242,7 @@ func (c *claim) blocker(resp *clientv3.TxnResponse) *blocker {
 	if len(last) == 0 || c.mode == cluster.Read && decodeMeta(last[0].Value).Downgraded {
 		return nil
 	}
-	return &blocker{key: string(last[0].Key), revision: resp.Header.Revision}
+	return &blocker{key: string(last[0].Key), changed: last[0].ModRevision, revision: resp.Header.Revision}
 }
 
 func kvs(resp *clientv3.TxnResponse, i int) []*mvccpb.KeyValue {
@@ -254,49 +255,101 @@ func (c *claim) wait(ctx context.Context, b blocker, trouble func(error)) error 
 	defer stop(nil)
 	defer context.AfterFunc(c.lease.Context(), func() { stop(c.lease.Held()) })()
 	for failed := time.Duration(0); ; {
-		// A writer waits for a deletion; a reader also for the downgrade of a writer. The watch begins right
-		// after the look, so that a deletion in between is not missed. If it ends in any other way, by
-		// compaction or a lost connection, the look answers as well.
-		err := c.session.engine.change(ctx, b.key, b.revision+1, c.mode == cluster.Read)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
-			if final(err) {
-				return err
-			}
-			trouble(err)
-			pause(ctx, &failed)
-		}
-		next, err := c.look(clientv3.WithRequireLeader(ctx))
+		next, err := c.await(ctx, b, trouble)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil && final(err):
 			return err
 		case err != nil:
+			// Whatever went wrong, the next watch finds out what was missed.
 			trouble(err)
 			pause(ctx, &failed)
+		case next == nil:
+			trouble(nil)
+			return nil
 		default:
 			trouble(nil)
-			failed = 0
-			if next == nil {
-				return nil
-			}
-			b = *next
+			failed, b = 0, *next
 		}
 	}
 }
 
-// change waits for the first deletion of key, or the first change with puts, from a revision on.
-func (e *Engine) change(ctx context.Context, key string, from int64, puts bool) error {
+// await watches b until it is gone, or is no longer in the way, and returns what is in the way then.
+//
+// The watch begins now and not at the revision after the look: on a busy etcd that is in the past, and a watch that
+// begins in the past is fed by a loop that runs ten times a second, so that most short waits would take longer than
+// that. Instead the watch says at which revision it began. If it is that of the look nothing was missed; else a
+// comparison tells, while the watch is running already.
+func (c *claim) await(ctx context.Context, b blocker, trouble func(error)) (*blocker, error) {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
-	opts := []clientv3.OpOption{clientv3.WithRev(from)}
-	if !puts {
-		opts = append(opts, clientv3.WithFilterPut())
+	opts := []clientv3.OpOption{clientv3.WithCreatedNotify()}
+	if c.mode == cluster.Write {
+		opts = append(opts, clientv3.WithFilterPut()) // a reader waits for a downgrade too
 	}
-	for resp := range e.client.Watch(ctx, key, opts...) {
+	for resp := range c.session.engine.client.Watch(ctx, b.key, opts...) {
+		if err := resp.Err(); err != nil {
+			return nil, err
+		}
+		changed := len(resp.Events) > 0
+		if !changed && (!resp.Created || resp.Header.Revision <= b.revision) {
+			continue
+		}
+		next, err := c.see(ctx, b, changed, trouble)
+		if err != nil || next == nil || next.key != b.key {
+			return next, err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, errClosed
+}
+
+// see finds out what is in the way now, b itself if it has not changed. It asks until it is answered, while the watch is
+// kept: with a new watch for each question a client that takes its members in turn could ask the dead one each time.
+func (c *claim) see(ctx context.Context, b blocker, changed bool, trouble func(error)) (*blocker, error) {
+	for failed := time.Duration(0); ; pause(ctx, &failed) {
+		var (
+			next = &b
+			same = false
+			err  error
+		)
+		if !changed {
+			same, err = c.unchanged(ctx, b)
+		}
+		if err == nil && !same {
+			next, err = c.look(ctx)
+		}
+		if err == nil || final(err) || ctx.Err() != nil {
+			return next, err
+		}
+		trouble(err)
+	}
+}
+
+// unchanged reports whether b is as it was seen. The transaction reads something so that it is linearizable: etcd answers
+// one that only compares from whatever the member knows, which may be older than the watch.
+func (c *claim) unchanged(ctx context.Context, b blocker) (bool, error) {
+	resp, err := c.session.engine.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(b.key), "=", b.changed)).
+		Then(clientv3.OpGet(b.key, clientv3.WithKeysOnly())).
+		Else(clientv3.OpGet(b.key, clientv3.WithKeysOnly())).
+		Commit()
+	if err != nil {
+		return false, err
+	}
+	return resp.Succeeded, nil
+}
+
+var errClosed = errors.New("the watch was closed")
+
+// deletion waits for the first deletion of key from a revision on.
+func (e *Engine) deletion(ctx context.Context, key string, from int64) error {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	for resp := range e.client.Watch(ctx, key, clientv3.WithRev(from), clientv3.WithFilterPut()) {
 		if err := resp.Err(); err != nil {
 			return err
 		}
@@ -307,7 +360,7 @@ func (e *Engine) change(ctx context.Context, key string, from int64, puts bool) 
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return errors.New("the watch was closed")
+	return errClosed
 }
 
 // Watch sees the key being deleted by somebody else, or with a lease that etcd ended early. Most holds are shorter than
@@ -320,10 +373,13 @@ func (c *claim) Watch(ctx context.Context) error {
 	}
 	e := c.session.engine
 	from := c.token + 1
-	for failed := time.Duration(0); ctx.Err() == nil; pause(ctx, &failed) {
-		err := e.change(ctx, c.key, from, false)
+	for failed := time.Duration(0); ; pause(ctx, &failed) {
+		err := e.deletion(ctx, c.key, from)
 		if err == nil {
 			return fmt.Errorf("%w: its key in etcd was deleted", cluster.ErrLost)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		// The deletion may be among what was compacted, or missed.
 		asking, cancel := context.WithTimeout(ctx, request)
@@ -337,7 +393,6 @@ func (c *claim) Watch(ctx context.Context) error {
 		}
 		from = resp.Header.Revision + 1
 	}
-	return ctx.Err()
 }
 
 // stands is the comparison that the granted claim is there in this mode.

@@ -11,8 +11,9 @@
 // with a create revision below one's own, the keys before a call only become fewer: the order of create revisions is
 // the order of grants, and a create revision is a fencing token. All keys of a Locker hang on one lease.
 //
-// A hand-over costs two requests (the leaving holder's and the next one's) and one watch, however many calls wait.
-// Each look makes the server scan the keys of that lock.
+// A hand-over costs two requests (the leaving holder's and the next one's) and one watch, however many calls wait; a
+// call that waits on a busy etcd costs one request more, when its watch has begun. Each look makes the server scan the
+// keys of that lock.
 package etcd
 
 import (

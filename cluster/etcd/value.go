@@ -94,7 +94,7 @@ func (e *Engine) follow(ctx context.Context, name string, from int64, seen func(
 			case ctx.Err() != nil:
 				return ctx.Err()
 			case !ok:
-				return errors.New("the watch was closed")
+				return errClosed
 			case resp.Err() != nil:
 				return resp.Err()
 			}

@@ -36,10 +36,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"regexp"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -118,6 +120,16 @@ func New(config *pgxpool.Config, o Options) (*Engine, error) {
 	if config.ConnConfig.ValidateConnect == nil {
 		config.ConnConfig.ValidateConnect = primary
 	}
+	before := config.BeforeConnect
+	config.BeforeConnect = func(ctx context.Context, c *pgx.ConnConfig) error {
+		if o.Xact {
+			withoutCancelRequests(c)
+		}
+		if before != nil {
+			return before(ctx, c)
+		}
+		return nil
+	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, fmt.Errorf("drawbridge: %w", err)
@@ -135,6 +147,25 @@ func primary(_ context.Context, c *pgconn.PgConn) error {
 	return nil
 }
 
+// withoutCancelRequests keeps a connection from asking for the cancellation of its statement when it is given up. Behind a
+// pooler such a request can come too late and hit somebody else's statement, and PgBouncer 1.18 ends itself over one whose
+// sender has gone. It is asked for by a connection of its own, which is made here like the first; after that none is.
+func withoutCancelRequests(c *pgx.ConnConfig) {
+	var connected atomic.Bool
+	dial, validate := c.DialFunc, c.ValidateConnect
+	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if connected.Load() {
+			return nil, errors.New("no request for a cancellation is sent to a pooler")
+		}
+		return dial(ctx, network, addr)
+	}
+	c.ValidateConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
+		err := validate(ctx, pg)
+		connected.Store(err == nil)
+		return err
+	}
+}
+
 // Open is New for a URL or a string of parameters as PostgreSQL's own clients take them:
 //
 //	postgres://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?sslmode=verify-full
@@ -142,16 +173,25 @@ func primary(_ context.Context, c *pgconn.PgConn) error {
 // In a URL, as commands take it, xact=true and schema=NAME set the options of these names. What is missing comes from
 // the usual environment variables (PGPASSWORD and so on). Errors never show the password.
 func Open(conn string, o Options) (*Engine, error) {
-	conn, o, err := split(conn, o)
+	config, o, err := Config(conn, o)
 	if err != nil {
 		return nil, err
+	}
+	return New(config, o)
+}
+
+// Config reads a URL as Open does, for programs that add something to the configuration before they call New.
+func Config(conn string, o Options) (*pgxpool.Config, Options, error) {
+	conn, o, err := split(conn, o)
+	if err != nil {
+		return nil, o, err
 	}
 	config, err := pgxpool.ParseConfig(conn)
 	if err != nil {
 		// What could not be read may be a password, so it is not repeated.
-		return nil, errors.New("drawbridge: the PostgreSQL URL or one of the PG… environment variables cannot be read; write postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full")
+		return nil, o, errors.New("drawbridge: the PostgreSQL URL or one of the PG… environment variables cannot be read; write postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full")
 	}
-	return New(config, o)
+	return config, o, nil
 }
 
 // split takes the options of the engine out of a URL.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -21,8 +22,8 @@ var errPooler = unfit{"there is a pooler before PostgreSQL; connect to the serve
 
 // refused explains an error of a new connection: its settings are not taken by a pooler, or by a server that is too old.
 func refused(err error) error {
-	switch code(err) {
-	case undefinedParameter, invalidParameter, protocolViolation:
+	switch c := code(err); {
+	case c == undefinedParameter, c == invalidParameter, c == protocolViolation && strings.Contains(err.Error(), "startup parameter"):
 		return unfit{fmt.Sprintf("a setting of the session was refused; PostgreSQL 14 or later is needed, and behind a pooler Options.Xact (xact=true in the URL): %v", err)}
 	}
 	return err

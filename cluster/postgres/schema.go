@@ -118,10 +118,8 @@ func (e *Engine) dial(ctx context.Context, settings map[string]string) (*pgx.Con
 	for name, value := range settings {
 		config.RuntimeParams[name] = value
 	}
-	if e.config.BeforeConnect != nil {
-		if err := e.config.BeforeConnect(ctx, config); err != nil {
-			return nil, err
-		}
+	if err := e.config.BeforeConnect(ctx, config); err != nil {
+		return nil, err
 	}
 	return pgx.ConnectConfig(ctx, config)
 }

@@ -57,7 +57,7 @@ export class Lanes {
 		this.heard = performance.now();
 		const span = (s, from, to) => ({ ...s, from, to, who: [s.key ? "key " + s.key : "", who(s.labels)].filter(Boolean).join(", ") });
 		for (const s of l.spans ?? []) this.spans.push(span(s, this.clock - s.began_ns, this.clock - s.ended_ns));
-		const now = (c, kind) => span({ ...c, call: c.id, kind, site: c.stack?.[0] }, this.clock - c.age_ns, Infinity);
+		const now = (c, kind) => span({ ...c, call: c.id, kind, site: c.stack?.[0] }, this.clock - c.in_mode_ns, Infinity);
 		this.current = [...l.holders.map((c) => now(c, "holds")), ...l.waiters.map((c) => now(c, "waits"))];
 		if (l.plain_readers.inside) {
 			this.current.push(span({ call: "plain", kind: "readers inside", mode: "read" }, this.clock - l.plain_readers.oldest_ns, Infinity));

@@ -7,7 +7,7 @@ export class LockPage {
 	constructor(main) {
 		this.name = el("h2", { id: "lock-name" });
 		this.kind = el("p", { class: "kind" });
-		this.words = el("p", { id: "words", role: "status" });
+		this.words = el("p", { id: "words" });
 		this.lanes = new Lanes();
 		this.holders = section("Inside", "holders");
 		this.waiters = section("Waiting", "waiters");

@@ -23,7 +23,7 @@ export class Table {
 		this.rows = new Map();
 		this.filter = el("input", { type: "search", id: "filter", placeholder: "name or state", "aria-keyshortcuts": "/" });
 		this.filter.oninput = () => this.draw();
-		this.summary = el("p", { id: "summary", role: "status" });
+		this.summary = el("p", { id: "summary" });
 		this.all = el("button", { type: "button", id: "all", hidden: true }, "Fetch the rest once");
 		this.all.onclick = () => this.fetchAll();
 		this.busiest = el("button", { type: "button", id: "busiest" }, "Busiest first");

@@ -47,6 +47,24 @@ func rwScripts() (scripts []Script) {
 	return scripts
 }
 
+// Plain returns the small programs of three actors without contexts: few enough
+// to be searched further.
+func Plain() []Program {
+	var scripts []Script
+	for _, ops := range [][]Op{
+		{RLock}, {TryRLock}, {Lock}, {Lock, Downgrade}, {TryLock}, {ULock}, {ULock, Upgrade},
+	} {
+		scripts = append(scripts, Script{Ops: append(ops, Release)})
+	}
+	var all []Program
+	for _, p := range policies {
+		for _, s := range multisets(scripts, 3) {
+			all = append(all, Program{Policy: p, Scripts: s})
+		}
+	}
+	return all
+}
+
 func mutexScripts() []Script {
 	return []Script{
 		{Ops: []Op{Lock, Release}},

@@ -50,6 +50,7 @@ func Suite(name string) ([]Job, error) {
 		}
 		add("named", named, p)
 	}
+	add("three actors, no contexts", named+2, Plain()...)
 	if full {
 		add("two actors", -1, Small(2)...)
 		add("three actors", 2, Small(3)...)
@@ -97,7 +98,7 @@ func (j Job) Search() (*sched.Search, error) {
 			return &sched.Search{New: s.New, Preemptions: j.Bound}, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no program %q", j.Name)
+	return nil, fmt.Errorf("there is no scenario %q, and a program has a colon after its lock", j.Name)
 }
 
 // Run searches the schedules of a job. A failure is the shortest that was

@@ -16,7 +16,6 @@ type world struct {
 	program Program
 	lock    lock
 	actors  []actor
-	ended   []*endable
 	queued  uint64 // calls that have joined the queue so far
 }
 
@@ -46,7 +45,6 @@ type waitFacts struct {
 	asleep  bool
 	slept   bool
 	granted bool
-	counted bool // as a writer that others have waited for
 
 	doneBefore bool // its context was done before it was granted
 	doneAwake  bool // or before it ran again
@@ -229,12 +227,12 @@ func (w *world) judge(i int, o Op, before drawbridge.Mode, granted bool, err err
 		return fmt.Errorf("%s got the lock with a context that was done before the call", o)
 	case o.takesContext() && a.wait.slept && (a.wait.doneBefore || a.wait.doneAwake):
 		return fmt.Errorf("%s got the lock though its context ended before its wake", o)
-	case o.upgrade():
-		w.countWriter(i)
-		return nil
 	}
-	if o.mode() == drawbridge.Write && !a.wait.counted {
-		w.countWriter(i)
+	if o.mode() == drawbridge.Write && !a.wait.granted {
+		w.countWriter(i, a.began.ahead)
+	}
+	if o.upgrade() {
+		return nil // it passes everybody
 	}
 	for j := range w.actors {
 		b := &w.actors[j]
@@ -255,19 +253,19 @@ func (w *world) judge(i int, o Op, before drawbridge.Mode, granted bool, err err
 	return w.checkReaders()
 }
 
-// countWriter notes that actor i has become a writer.
-func (w *world) countWriter(i int) {
+// countWriter notes that actor i has become a writer, for those of the sleepers
+// who were asleep before that for certain.
+func (w *world) countWriter(i int, sleepers uint32) {
 	for j := range w.actors {
 		b := &w.actors[j]
-		seen := w.actors[i].wait.queued != 0 && !w.actors[i].wait.counted || w.actors[i].began.ahead&(1<<j) != 0
-		if j != i && seen && b.wait.asleep && !b.wait.granted {
-			b.wait.writers++
-			if w.actors[i].began.ahead&(1<<j) != 0 && sched.Clock()-b.wait.since >= patience {
-				b.wait.late++
-			}
+		if j == i || sleepers&(1<<j) == 0 || !b.wait.asleep || b.wait.granted {
+			continue
+		}
+		b.wait.writers++
+		if w.actors[i].began.ahead&(1<<j) != 0 && sched.Clock()-b.wait.since >= patience {
+			b.wait.late++
 		}
 	}
-	w.actors[i].wait.counted = true
 }
 
 func (w *world) checkReaders() error {
@@ -296,8 +294,8 @@ func (w *world) Event(e sched.Event, i int) {
 	case sched.Granted:
 		a.wait.granted = true
 		a.wait.doneBefore = a.ctx.err != nil
-		if a.op.mode() == drawbridge.Write && a.wait.slept && !a.op.upgrade() {
-			w.countWriter(i)
+		if a.op.mode() == drawbridge.Write {
+			w.countWriter(i, ^uint32(0))
 		}
 		for j := range w.actors {
 			w.actors[j].began.ahead &^= 1 << i
@@ -397,7 +395,6 @@ func (w *world) Ghosts(h *sched.Hash) {
 		h.Bool(f.asleep)
 		h.Bool(f.slept)
 		h.Bool(f.granted)
-		h.Bool(f.counted)
 		h.Bool(f.doneBefore)
 		h.Bool(f.doneAwake)
 		h.Add(uint64(f.writers))

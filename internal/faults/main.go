@@ -22,6 +22,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/drawbridge-go/drawbridge/internal/record"
 )
 
 func main() {
@@ -35,7 +37,10 @@ func main() {
 	}
 }
 
-func run(match, record string, applies bool) error {
+func run(match, file string, applies bool) error {
+	if file != "" && match != "" {
+		return errors.New("-record is for all faults: leave -match out")
+	}
 	re, err := regexp.Compile(match)
 	if err != nil {
 		return err
@@ -96,8 +101,8 @@ func run(match, record string, applies bool) error {
 	if len(missed) > 0 {
 		return fmt.Errorf("%d of %d faults are found by nothing: %s", len(missed), len(rows), missed[0].name)
 	}
-	if record != "" {
-		return write(record, table)
+	if file != "" {
+		return record.Write(file, "faults", table)
 	}
 	return nil
 }
@@ -221,23 +226,4 @@ func format(rows []row, took time.Duration) string {
 	}
 	fmt.Fprintf(&b, "%d by nothing. %s.\n", found[""], runtime.Version())
 	return b.String()
-}
-
-// write replaces what is between the markers of the table.
-func write(file, table string) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	begin, end := []byte("<!-- faults -->\n"), []byte("<!-- end -->")
-	i := bytes.Index(data, begin)
-	if i < 0 {
-		return fmt.Errorf("%q has no line %q", file, begin)
-	}
-	i += len(begin)
-	j := bytes.Index(data[i:], end)
-	if j < 0 {
-		return fmt.Errorf("%q has no %q after it", file, end)
-	}
-	return os.WriteFile(file, slices.Concat(data[:i], []byte("\n"+table+"\n"), data[i+j:]), 0o666)
 }

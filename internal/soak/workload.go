@@ -298,7 +298,7 @@ func (w *workload) audit() error {
 	}
 	for i := range w.mutex {
 		if s := w.mutex[i].State(); s != (drawbridge.State{}) {
-			errs = append(errs, fmt.Errorf("Mutex %d is not free: %s", i, s))
+			errs = append(errs, fmt.Errorf("the Mutex %d is not free: %s", i, s))
 		}
 		errs = append(errs, w.behindMutex[i].audit(fmt.Sprintf("Mutex %d", i)))
 	}

@@ -67,8 +67,7 @@ func (o Options) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	after, err := o.require(mod, temp)
-	if err != nil {
+	if err := o.require(mod, temp); err != nil {
 		return err
 	}
 	m := &migration{ctx: ctx, o: o, modfile: filepath.Join(temp, "go.mod"), root: filepath.Dir(mod)}
@@ -83,7 +82,7 @@ func (o Options) run(ctx context.Context, stdout, stderr io.Writer) error {
 		fmt.Fprintln(stderr, "no lock was changed")
 		return nil
 	}
-	before, err := os.ReadFile(mod)
+	before, after, err := o.required(mod, temp)
 	if err != nil {
 		return err
 	}
@@ -153,54 +152,90 @@ func (o Options) goMod(ctx context.Context) (string, error) {
 
 // require writes a copy of go.mod that requires drawbridge, and one of go.sum beside it, to a folder, so that
 // the result can be type-checked before anything is written.
-func (o Options) require(mod, temp string) ([]byte, error) {
+func (o Options) require(mod, temp string) error {
 	data, err := os.ReadFile(mod)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	f, err := modfile.Parse(mod, data, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if f.Module != nil && f.Module.Mod.Path == modulePath {
-		return nil, errors.New("this is drawbridge itself")
+		return errors.New("this is drawbridge itself")
 	}
+	if err := o.add(f); err != nil {
+		return err
+	}
+	// Replacements by folders are relative to go.mod, and the copy is elsewhere.
+	for _, r := range f.Replace {
+		if r.New.Version == "" && !filepath.IsAbs(r.New.Path) {
+			if err := f.AddReplace(r.Old.Path, r.Old.Version, filepath.Join(filepath.Dir(mod), r.New.Path), ""); err != nil {
+				return err
+			}
+		}
+	}
+	moved, err := f.Format()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(temp, "go.mod"), moved, 0o644); err != nil {
+		return err
+	}
+	sum, err := os.ReadFile(filepath.Join(filepath.Dir(mod), "go.sum"))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return os.WriteFile(filepath.Join(temp, "go.sum"), sum, 0o644)
+}
+
+func (o Options) add(f *modfile.File) error {
 	have := false
 	for _, r := range f.Require {
 		have = have || r.Mod.Path == modulePath
 	}
 	if !have {
 		f.AddNewRequire(modulePath, o.Version, false)
-		f.SetRequireSeparateIndirect(f.Require)
 	}
 	if o.Replace != "" {
-		if err := f.AddReplace(modulePath, "", o.Replace, ""); err != nil {
-			return nil, err
+		return f.AddReplace(modulePath, "", o.Replace, "")
+	}
+	return nil
+}
+
+// required is go.mod as it is and as it is to be: with the version of Go and the other modules that the go
+// command has found to be needed when it looked at the copy.
+func (o Options) required(mod, temp string) (before, after []byte, err error) {
+	if before, err = os.ReadFile(mod); err != nil {
+		return nil, nil, err
+	}
+	f, err := modfile.Parse(mod, before, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := os.ReadFile(filepath.Join(temp, "go.mod"))
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := modfile.Parse("go.mod", data, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := o.add(f); err != nil {
+		return nil, nil, err
+	}
+	if found.Go != nil && (f.Go == nil || f.Go.Version != found.Go.Version) {
+		if err := f.AddGoStmt(found.Go.Version); err != nil {
+			return nil, nil, err
 		}
 	}
+	if found.Toolchain != nil && f.Toolchain == nil {
+		if err := f.AddToolchainStmt(found.Toolchain.Name); err != nil {
+			return nil, nil, err
+		}
+	}
+	f.SetRequireSeparateIndirect(found.Require)
 	f.Cleanup()
-	after, err := f.Format()
-	if err != nil {
-		return nil, err
-	}
-	// Replacements by folders are relative to go.mod, and the copy is elsewhere.
-	for _, r := range f.Replace {
-		if r.New.Version == "" && !filepath.IsAbs(r.New.Path) {
-			if err := f.AddReplace(r.Old.Path, r.Old.Version, filepath.Join(filepath.Dir(mod), r.New.Path), ""); err != nil {
-				return nil, err
-			}
-		}
-	}
-	moved, err := f.Format()
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(temp, "go.mod"), moved, 0o644); err != nil {
-		return nil, err
-	}
-	sum, err := os.ReadFile(filepath.Join(filepath.Dir(mod), "go.sum"))
-	if err != nil && !os.IsNotExist(err) {
-		return nil, err
-	}
-	return after, os.WriteFile(filepath.Join(temp, "go.sum"), sum, 0o644)
+	after, err = f.Format()
+	return before, after, err
 }

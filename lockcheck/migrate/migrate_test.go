@@ -50,7 +50,7 @@ func goTest(t *testing.T, dir string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "test", "./...")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly") // go.mod and go.sum are complete
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("the migrated module's tests fail: %v\n%s", err, out)
 	}
@@ -255,6 +255,7 @@ func pass(mu *sync.Mutex) { lib.Guard(mu, func() {}) }
 func TestNamesThatAreTaken(t *testing.T) {
 	dir := module(t, map[string]string{
 		"one.go": "package shop\n\nimport \"sync\"\n\nvar drawbridge = 1\n\nvar mu sync.Mutex\n\nfunc f() { mu.Lock(); mu.Unlock() }\n",
+		"go.mod": "module example.test/shop\n\ngo 1.21\n", // older than drawbridge allows
 		"two.go": "package shop\n\nimport gosync \"sync\"\n\ntype t struct{ gosync.RWMutex }\n\nfunc (x *t) g() { x.RLock(); x.RUnlock() }\n",
 	})
 	status, _, stderr := migrate(t, Options{Dir: dir, Write: true})

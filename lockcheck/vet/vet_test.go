@@ -110,7 +110,7 @@ func TestTextNamesPlaceLevelAndAnalyzer(t *testing.T) {
 	dir := module(t, map[string]string{"shop.go": shop})
 	_, stdout, _ := run(t, Options{Dir: dir})
 	want := `shop.go:13:11: error: s.mu is taken again while it is held, and this never returns: locked at shop.go:12, then locked here. Unlock it first (lockdouble)
-shop.go:20:6: warning: send on s.c while s.mu, locked at shop.go:18, is held: here. Whoever wants the lock waits as long. Give it back first, or bound the wait with a context (lockblock)
+shop.go:20:6: warning: send on s.c while s.mu, locked at shop.go:18, is held: here. Whoever wants the lock waits as long. Give it back first, bound the wait with a context, or build the value without the lock and publish it as a drawbridge.Snapshot (lockblock)
 1 error, 1 warning
 `
 	if stdout != want {

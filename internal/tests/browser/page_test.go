@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/drawbridge-go/drawbridge"
 	"github.com/drawbridge-go/drawbridge/inspect"
 )
 
@@ -225,7 +227,11 @@ func TestPage(t *testing.T) {
 	})
 
 	address := eval[string](t, ctx, `location.href`)
-	pictures(t, ctx, "lock", address, `document.querySelectorAll("#lanes rect").length > 90 && document.querySelectorAll("#waiters tr").length > 0`)
+	filled := 60
+	if *screenshots != "" {
+		filled = 250 // a picture is worth some seconds
+	}
+	pictures(t, ctx, "lock", address, fmt.Sprintf(`document.querySelectorAll("#lanes rect").length > %d && document.querySelectorAll("#waiters tr").length > 0`, filled))
 
 	t.Run("says that the connection is lost", func(t *testing.T) {
 		down, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -274,4 +280,24 @@ func colourScheme(scheme string) chromedp.Action[chromedp.Void] {
 		})
 		return err
 	})
+}
+
+// TestRestOfManyLocksOnRequest: a tick has the busiest 200 locks, and the page
+// fetches the others when it is asked to.
+func TestRestOfManyLocksOnRequest(t *testing.T) {
+	locks := make([]drawbridge.Mutex, 230)
+	for i := range locks {
+		defer inspect.Watch(fmt.Sprintf("lock %d", i), &locks[i])()
+	}
+	server, url := serve(t)
+	ctx := browser(t)
+	run(t, ctx, chromedp.Navigate("about:blank"))
+	complain(t, ctx, server.URL)
+	run(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(url))
+	until(t, ctx, "the busiest", `document.querySelectorAll("#locks tbody tr").length === 200`)
+	run(t, ctx, chromedp.Click("#all"))
+	until(t, ctx, "all of them", `document.querySelectorAll("#locks tbody tr").length === 230 && document.getElementById("status").textContent === "Paused"`)
+	run(t, ctx, chromedp.Click("#pause"))
+	until(t, ctx, "the busiest again", `document.querySelectorAll("#locks tbody tr").length === 200`)
+	goruntime.KeepAlive(locks) // a watch does not
 }

@@ -37,9 +37,13 @@ func (k *countingKV) Delete(ctx context.Context, key string, opts ...clientv3.Op
 type countingWatcher struct {
 	clientv3.Watcher
 	watches atomic.Int64
+	guards  atomic.Int64 // those of them that begin in the past: of holders on their own keys, which waiters' do not
 }
 
 func (w *countingWatcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
 	w.watches.Add(1)
+	if op := clientv3.OpGet(key, opts...); op.Rev() != 0 {
+		w.guards.Add(1)
+	}
 	return w.Watcher.Watch(ctx, key, opts...)
 }

@@ -281,15 +281,14 @@ func TestLostAnswerToReleaseIsNoLoss(t *testing.T) {
 func waitKeys(t testing.TB, c *clientv3.Client, name string, n int64) {
 	t.Helper()
 	ctx := within(t, 30*time.Second)
-	for {
+	for last := int64(-1); ; time.Sleep(5 * time.Millisecond) {
 		resp, err := c.Get(ctx, lockKeys(name), clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("the lock has %d keys, want %d: %v", last, n, err)
 		}
-		if resp.Count == n {
+		if last = resp.Count; last == n {
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 

@@ -19,7 +19,8 @@ func counted(t testing.TB, endpoint string) (*etcd.Engine, *countingKV, *countin
 	return etcd.New(c, etcd.Options{Prefix: prefix}), kv, w
 }
 
-// A hand-over costs at most two requests and one watch, however many wait, and wakes one waiter.
+// A hand-over costs at most two requests and one watch, however many wait, and wakes one waiter. A hold that lasts has a
+// watch on its own key besides, which is not counted: a thousand readers at once take longer to leave than that.
 func TestHandOverCostsTheSameForAnyNumberOfWaiters(t *testing.T) {
 	endpoint := shared(t)[0]
 	for _, n := range []int{10, 1000} {
@@ -52,15 +53,15 @@ func TestHandOverCostsTheSameForAnyNumberOfWaiters(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 				}
 				t.Logf("%d entered the queue in %v", n, time.Since(began).Round(time.Millisecond))
-				before := kv.requests.Load()
+				before := settled(kv)
 				unlocked(t, h)
 				began = time.Now()
 				done.Wait()
 				t.Logf("and left it in %v", time.Since(began).Round(time.Millisecond))
 				perRequest := float64(kv.requests.Load()-before) / float64(n)
-				perWatch := float64(w.watches.Load()) / float64(n)
+				perWatch := float64(w.watches.Load()-w.guards.Load()) / float64(n)
 				t.Logf("%.2f requests and %.2f watches per hand-over", perRequest, perWatch)
-				if perRequest > 2.05 || perWatch > 1.05 {
+				if perRequest > 2.05 || perWatch > 1.05 || perWatch < 0.9 {
 					t.Errorf("%.2f requests and %.2f watches per hand-over, want 2 and 1", perRequest, perWatch)
 				}
 			})
@@ -100,7 +101,7 @@ func TestWriterBehindManyReadersIsNotWokenByEach(t *testing.T) {
 	got := make(chan *cluster.Hold)
 	go func() { got <- locked(t, l, name) }()
 	waiters(t, readers, name, 1)
-	before := kv.requests.Load()
+	before := settled(kv)
 	for _, i := range rand.Perm(len(holds)) {
 		if err := holds[i].Unlock(ctx); err != nil {
 			t.Fatal(err)
@@ -111,4 +112,15 @@ func TestWriterBehindManyReadersIsNotWokenByEach(t *testing.T) {
 		t.Errorf("the writer looked %d times while 100 readers left", n)
 	}
 	unlocked(t, h)
+}
+
+// settled returns the number of requests when no more come.
+func settled(kv *countingKV) int64 {
+	for {
+		n := kv.requests.Load()
+		time.Sleep(200 * time.Millisecond)
+		if kv.requests.Load() == n {
+			return n
+		}
+	}
 }

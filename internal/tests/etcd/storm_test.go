@@ -84,12 +84,13 @@ func TestStormOfCancelsAndFaults(t *testing.T) {
 	end := time.Now().Add(*soak)
 	total := make(map[clustertest.Outcome]int)
 	for round := 0; round < 25 || time.Now().Before(end); round++ {
-		h := stormRound(t, admin, endpoint, round)
-		for _, a := range h.Attempts {
-			total[a.Outcome]++
-		}
-		if t.Failed() {
-			t.Fatalf("in round %d", round)
+		passed := t.Run(fmt.Sprint(round), func(t *testing.T) { // so that its machines go with it
+			for _, a := range stormRound(t, admin, endpoint, round).Attempts {
+				total[a.Outcome]++
+			}
+		})
+		if !passed {
+			t.FailNow()
 		}
 	}
 	t.Logf("%d calls: %d gave up, %d unlocked, %d lost", total[0]+total[1]+total[2], total[clustertest.GaveUp], total[clustertest.Unlocked], total[clustertest.Lost])

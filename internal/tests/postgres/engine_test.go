@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -457,15 +460,18 @@ func TestNextHolderWaitsForAStoreUnderTheLastHold(t *testing.T) {
 					next <- locked(t, b, name)
 				}
 			}()
+			var n *cluster.Hold
 			select {
-			case <-next:
+			case n = <-next:
 				t.Error("granted while a store under the last hold could still change the value")
 			case <-time.After(300 * time.Millisecond):
 			}
 			if err := row.Commit(within(t, 10*time.Second)); err != nil {
 				t.Fatal(err)
 			}
-			n := <-next
+			if n == nil {
+				n = <-next
+			}
 			was, err := m.Value(within(t, 10*time.Second), name)
 			if err != nil {
 				t.Fatal(err)
@@ -591,5 +597,31 @@ func TestVersionsRiseAcrossDeletions(t *testing.T) {
 		if _, err := m.Store(ctx, name, []byte("1"), cluster.Condition{At: new(last + 1)}); !errors.Is(err, cluster.ErrConflict) {
 			t.Errorf("step %d: a store at another version: %v", i, err)
 		}
+	}
+}
+
+// Importing the engine brings pgx and what pgx needs, and nothing else.
+func TestWhatTheImportBrings(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "github.com/drawbridge-go/drawbridge/cluster/postgres")
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := strings.Fields(string(out))
+	slices.Sort(modules)
+	got := slices.Compact(modules)
+	want := []string{
+		"github.com/drawbridge-go/drawbridge",
+		"github.com/drawbridge-go/drawbridge/cluster/postgres",
+		"github.com/jackc/pgpassfile",
+		"github.com/jackc/pgservicefile",
+		"github.com/jackc/pgx/v5",
+		"github.com/jackc/puddle/v2",
+		"golang.org/x/sync",
+		"golang.org/x/text",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("modules %q, want %q", got, want)
 	}
 }

@@ -543,3 +543,43 @@ func TestTokensRiseAcrossFailover(t *testing.T) {
 		t.Errorf("version %d after %d", v, version)
 	}
 }
+
+// A statement that is cancelled at the moment of the grant fails, and its session has the lock all the same. It must not
+// keep it.
+func TestCancelAtTheMomentOfTheGrantKeepsNoLock(t *testing.T) {
+	for _, o := range []postgres.Options{{}, {Xact: true}} {
+		t.Run(fmt.Sprintf("Xact=%v", o.Xact), func(t *testing.T) {
+			url, name := shared(t), fresh(t)
+			adm := admin(t, url)
+			a, b := newLocker(t, machine(t, url, o), time.Minute), newLocker(t, machine(t, url, o), time.Minute)
+			for i := range 100 {
+				h := locked(t, a, name)
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					if h, err := b.Lock(within(t, 30*time.Second), name); err == nil {
+						unlocked(t, h)
+					} else if !errors.Is(err, cluster.ErrLost) {
+						t.Error(err)
+					}
+				}()
+				waiters(t, a, name, 1)
+				cancelled := make(chan struct{})
+				go func() {
+					defer close(cancelled)
+					time.Sleep(time.Duration(i) * 10 * time.Microsecond)
+					adm.Exec(within(t, 10*time.Second), `SELECT pg_cancel_backend(l.pid) FROM pg_locks l JOIN `+schema+`.backend b USING (pid)
+						WHERE locktype = 'advisory' AND b.name = $1`, name)
+				}()
+				h.Unlock(within(t, 30*time.Second)) // its statement may be the one that is cancelled
+				<-done
+				<-cancelled
+				for began := time.Now(); len(sessions(t, adm, name)) > 0; time.Sleep(time.Millisecond) {
+					if time.Since(began) > 5*time.Second {
+						t.Fatalf("nobody holds or waits, and the server has %+v", sessions(t, adm, name))
+					}
+				}
+			}
+		})
+	}
+}

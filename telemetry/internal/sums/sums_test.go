@@ -25,7 +25,7 @@ func TestSumsDoNotFallWhenALockGoes(t *testing.T) {
 	if len(s) != 1 || s[0].Modes[2].Holds != 4 || s[0].Modes[2].Wait.Sum != 10 || s[0].Instances != 1 || s[0].Holders[2] != 1 {
 		t.Errorf("got %+v", s[0])
 	}
-	s = l.add(nil)
+	l.add(nil)
 	if s = l.add(nil); len(s) != 1 || s[0].Modes[2].Holds != 4 || s[0].Instances != 0 {
 		t.Errorf("when all are gone: %+v", s[0])
 	}
@@ -37,8 +37,8 @@ func TestNamesPastTheLimitBecomeOther(t *testing.T) {
 	for i := range MaxNames + 100 {
 		locks = append(locks, lock(uint64(i), fmt.Sprint(i), time.Second))
 	}
-	s := l.add(locks)
-	s = l.add(locks[50:]) // those that are gone keep their names
+	l.add(locks)
+	s := l.add(locks[50:]) // those that are gone keep their names
 	if len(s) != MaxNames+1 {
 		t.Fatalf("%d names, want %d", len(s), MaxNames+1)
 	}

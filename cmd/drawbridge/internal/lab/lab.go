@@ -14,8 +14,8 @@ import (
 	"github.com/drawbridge-go/drawbridge/cmd/drawbridge/internal/lanes"
 )
 
-// Ask is when the writers first ask: late enough for every reader to be
-// inside, and in the middle of their sections.
+// Ask is when the writers of an experiment first ask that does not say: late
+// enough for every reader to be inside, and in the middle of their sections.
 const Ask = 22 * time.Millisecond
 
 // Experiment is what is done to every lock.
@@ -25,11 +25,20 @@ type Experiment struct {
 	Writers  int
 	Every    time.Duration // a writer asks again this long after it asked; 0 for once
 	Deadline time.Duration // a writer gives up after this wait
+	Asking   time.Duration // when the writers first ask; 0 for Ask
+}
+
+// Ask is when the writers first ask.
+func (e Experiment) Ask() time.Duration {
+	if e.Asking == 0 {
+		return Ask
+	}
+	return e.Asking
 }
 
 // Length is how long the experiment takes. It is the same for every lock,
 // however soon its writer gets in, so that the reads done can be compared.
-func (e Experiment) Length() time.Duration { return Ask + e.Deadline + 4*e.Hold }
+func (e Experiment) Length() time.Duration { return e.Ask() + e.Deadline + 4*e.Hold }
 
 // Check says what is wrong with the experiment.
 func (e Experiment) Check() error {
@@ -58,6 +67,10 @@ type Result struct {
 	LongestReadWait time.Duration
 	Writes          []Write
 	Lanes           []lanes.Lane // the readers, then the writers
+
+	// What only locks between processes are asked for.
+	Acquired         []time.Duration // how long each grant took, to read or write, in order of length
+	MessagesPerGrant float64         // to the engine
 }
 
 // Write is one attempt to write.
@@ -69,8 +82,9 @@ type Write struct {
 
 // Run does the experiment with a new lock and leaves no goroutine behind.
 func (e Experiment) Run(c contender.Contender) Result {
-	r := run{Experiment: e, lock: c.New(), began: time.Now()}
-	r.first.Add(e.Writers)
+	var first sync.WaitGroup // the first attempts of the writers
+	first.Add(e.Writers)
+	r := run{Experiment: e, lock: c.New(), began: time.Now(), asked: first.Done}
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 
@@ -86,7 +100,7 @@ func (e Experiment) Run(c contender.Contender) Result {
 	// On a busy machine a writer may ask so late that its deadline is after
 	// the end. The readers keep it company until then.
 	time.Sleep(e.Length())
-	r.first.Wait()
+	first.Wait()
 	end()
 	all.Wait()
 	r.lock.Settle()
@@ -109,19 +123,22 @@ type run struct {
 	Experiment
 	lock         contender.Lock
 	began        time.Time
-	inside, peak atomic.Int64   // readers
-	first        sync.WaitGroup // the first attempts of the writers
+	asked        func()       // after the first attempt of a writer
+	inside, peak atomic.Int64 // readers
 }
 
 type reader struct {
 	lane                     recorder
 	reads                    int
 	longestHold, longestWait time.Duration
+	acquired                 []time.Duration
+	err                      error // that ended it, in the end that of its context
 }
 
 type writer struct {
 	lane   recorder
 	writes []Write
+	err    error // of the last attempt
 }
 
 // recorder writes the lane of one goroutine, on that goroutine.
@@ -153,8 +170,10 @@ func (r *run) read(ctx context.Context, i int, me *reader) {
 		me.longestWait = max(me.longestWait, got-asked)
 		me.lane.wait(asked, got)
 		if err != nil {
+			me.err = err
 			return
 		}
+		me.acquired = append(me.acquired, got-asked)
 		n := r.inside.Add(1)
 		for old := r.peak.Load(); n > old && !r.peak.CompareAndSwap(old, n); old = r.peak.Load() {
 		}
@@ -174,16 +193,17 @@ func (r *run) write(ctx context.Context, i int, me *writer) {
 		me.lane.Name = fmt.Sprintf("writer %d", i+1)
 	}
 	within := context.Background() // for the first attempt, which outlives the experiment if it must
-	for next := Ask; sleep(ctx, next-r.now()) == nil; {
+	for next := r.Ask(); sleep(ctx, next-r.now()) == nil; {
 		asked := r.now()
 		bounded, cancel := context.WithTimeout(within, r.Deadline)
 		err := r.lock.Lock(bounded)
 		cancel()
 		got := r.now()
 		me.lane.wait(asked, got)
+		me.err = err
 		if within != ctx {
 			within = ctx
-			r.first.Done()
+			r.asked()
 		}
 		// An attempt that the end of the experiment cut short says
 		// nothing about the lock.

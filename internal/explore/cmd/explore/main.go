@@ -11,7 +11,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +29,7 @@ import (
 
 	"github.com/drawbridge-go/drawbridge/internal/explore"
 	"github.com/drawbridge-go/drawbridge/internal/explore/sched"
+	"github.com/drawbridge-go/drawbridge/internal/record"
 )
 
 func main() {
@@ -139,10 +139,13 @@ type count struct {
 	bound                             int
 }
 
-func run(suite, match string, workers int, record string, list, first bool) error {
+func run(suite, match string, workers int, file string, list, first bool) error {
 	jobs, err := explore.Suite(suite)
 	if err != nil {
 		return err
+	}
+	if file != "" && (match != "" || first) {
+		return errors.New("-record is for a whole suite: leave -match and -first out")
 	}
 	re, err := regexp.Compile(match)
 	if err != nil {
@@ -207,8 +210,8 @@ func run(suite, match string, workers int, record string, list, first bool) erro
 	if failed > 0 {
 		return fmt.Errorf("%d of %d programs break a promise", failed, len(jobs))
 	}
-	if record != "" {
-		return write(record, suite, table)
+	if file != "" {
+		return record.Write(file, "explore "+suite, table)
 	}
 	return nil
 }
@@ -326,23 +329,4 @@ func thousands(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// write replaces what is between the markers of the suite.
-func write(file, suite, table string) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	begin, end := []byte("<!-- explore "+suite+" -->\n"), []byte("<!-- end -->")
-	i := bytes.Index(data, begin)
-	if i < 0 {
-		return fmt.Errorf("%q has no line %q", file, begin)
-	}
-	i += len(begin)
-	j := bytes.Index(data[i:], end)
-	if j < 0 {
-		return fmt.Errorf("%q has no %q after it", file, end)
-	}
-	return os.WriteFile(file, slices.Concat(data[:i], []byte("\n"+table+"\n"), data[i+j:]), 0o666)
 }

@@ -66,6 +66,9 @@ server_login_retry = 1
 	t.Cleanup(func() {
 		run.Process.Kill()
 		run.Wait()
+		if t.Failed() {
+			t.Logf("PgBouncer ended with %v and said last:\n%s", run.ProcessState, log.Bytes()[max(0, log.Len()-8000):])
+		}
 	})
 	server.Host = fmt.Sprintf("127.0.0.1:%d", port)
 	reachable(t, server.String(), func() string { return log.String() })

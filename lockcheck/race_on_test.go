@@ -1,0 +1,5 @@
+//go:build race
+
+package lockcheck
+
+const raceEnabled = true
