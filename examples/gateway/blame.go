@@ -14,8 +14,8 @@ import (
 // lockName is what the lock of the table is called on its page.
 const lockName = "routing table"
 
-// blame logs why a request was answered 503, and who held the lock when it gave up waiting for it: at most
-// once a second, because they give up in crowds.
+// blame logs why a request was answered 503, and who held the lock when it
+// gave up waiting: at most once a second, because they give up in crowds.
 type blame struct {
 	logger *slog.Logger
 

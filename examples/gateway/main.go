@@ -38,7 +38,7 @@ type options struct {
 	Guard   string        `default:"snapshot" enum:"snapshot,rwmutex,mutex" help:"What guards the table: ${enum} (default ${default})."`
 	Listen  string        `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Where clients come (default ${default})."`
 	Admin   string        `default:"127.0.0.1:9901" placeholder:"ADDRESS" help:"Where your own people come, and nobody else (default ${default})."`
-	Token   string        `env:"GATEWAY_TOKEN" hidden:"" help:"For changes by the API."`
+	Token   string        `kong:"-"` // from the environment alone: everybody can read a command line
 
 	LockTimeout     time.Duration `default:"500ms" placeholder:"TIME" help:"Answer 503 to a request that waits longer for the table; 0 for no limit (default ${default})."`
 	HealthTimeout   time.Duration `default:"1s" placeholder:"TIME" help:"How long a health check may take (default ${default})."`
@@ -88,6 +88,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if exited >= 0 {
 		return exited // after --help
 	}
+	o.Token = os.Getenv("GATEWAY_TOKEN")
 	if err == nil {
 		err = o.check()
 	}

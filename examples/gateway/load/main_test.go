@@ -4,6 +4,8 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +40,27 @@ func TestPictureIsWellFormed(t *testing.T) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+func TestClientsAreServedByARealGateway(t *testing.T) {
+	folder := t.TempDir()
+	gateway := filepath.Join(folder, "gateway")
+	if out, err := exec.Command("go", "build", "-o", gateway, "..").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	o := options{Clients: 4, For: time.Second, Refresh: 100 * time.Millisecond}
+	r, err := o.measure(t.Context(), gateway, folder, "rwmutex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.samples) == 0 || len(r.refreshes) == 0 {
+		t.Errorf("%d answers, %d refreshes", len(r.samples), len(r.refreshes))
+	}
+	for _, s := range r.samples {
+		if s.code != 200 {
+			t.Fatalf("an answer is %d", s.code)
 		}
 	}
 }
