@@ -557,9 +557,11 @@ func TestCancelAtTheMomentOfTheGrantKeepsNoLock(t *testing.T) {
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					if h, err := b.Lock(within(t, 30*time.Second), name); err == nil {
-						unlocked(t, h)
-					} else if !errors.Is(err, cluster.ErrLost) {
+					h, err := b.Lock(within(t, 30*time.Second), name)
+					if err == nil {
+						err = h.Unlock(within(t, 30*time.Second)) // whose statement may be the one, too
+					}
+					if err != nil && !errors.Is(err, cluster.ErrLost) {
 						t.Error(err)
 					}
 				}()
@@ -571,7 +573,9 @@ func TestCancelAtTheMomentOfTheGrantKeepsNoLock(t *testing.T) {
 					adm.Exec(within(t, 10*time.Second), `SELECT pg_cancel_backend(l.pid) FROM pg_locks l JOIN `+schema+`.backend b USING (pid)
 						WHERE locktype = 'advisory' AND b.name = $1`, name)
 				}()
-				h.Unlock(within(t, 30*time.Second)) // its statement may be the one that is cancelled
+				if err := h.Unlock(within(t, 30*time.Second)); err != nil && !errors.Is(err, cluster.ErrLost) {
+					t.Error(err) // its statement may be the one that is cancelled; then nobody knows
+				}
 				<-done
 				<-cancelled
 				for began := time.Now(); len(sessions(t, adm, name)) > 0; time.Sleep(time.Millisecond) {
