@@ -32,7 +32,7 @@ func TestLeaderIsLostInAStorm(t *testing.T) {
 	rest := s.Endpoints[(leader+1)%3]
 	admin := dial(t, rest)
 	log := keepLog(t, admin)
-	storm := clustertest.Storm{Clients: 3, Calls: 600, Cancels: 0.1, Hold: 4 * time.Millisecond, Note: revision}
+	storm := clustertest.Storm{Clients: 3, Calls: 400, Cancels: 0.1, Hold: 4 * time.Millisecond, Note: revision}
 	for i := range 3 {
 		storm.Names = append(storm.Names, fmt.Sprintf("leader/%d", i))
 		storm.Lockers = append(storm.Lockers, newLocker(t, on(t, s.Endpoints...), 4*time.Second))
