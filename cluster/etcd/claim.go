@@ -262,9 +262,23 @@ func (c *claim) wait(ctx context.Context, b blocker, trouble func(error)) error 
 		case err != nil && final(err):
 			return err
 		case err != nil:
-			// Whatever went wrong, the next watch finds out what was missed.
+			// Whatever went wrong, a look or the next watch finds out what was missed. The look is asked because a
+			// client that takes its members in turn may open each watch at the one that is alone.
 			trouble(err)
 			pause(ctx, &failed)
+			asked, cancel := context.WithTimeout(ctx, c.session.options.TTL/5)
+			next, err := c.look(asked)
+			cancel()
+			switch {
+			case err != nil && final(err):
+				return err
+			case err != nil:
+			case next == nil:
+				trouble(nil)
+				return nil
+			default:
+				b = *next
+			}
 		case next == nil:
 			trouble(nil)
 			return nil
@@ -308,7 +322,8 @@ func (c *claim) await(ctx context.Context, b blocker, trouble func(error)) (*blo
 }
 
 // see finds out what is in the way now, b itself if it has not changed. It asks until it is answered, while the watch is
-// kept: with a new watch for each question a client that takes its members in turn could ask the dead one each time.
+// kept: with a new watch for each question a client that takes its members in turn could ask the dead one each time. A
+// member that is alone keeps a question for as long as it is let, so each has a fifth of the TTL.
 func (c *claim) see(ctx context.Context, b blocker, changed bool, trouble func(error)) (*blocker, error) {
 	for failed := time.Duration(0); ; pause(ctx, &failed) {
 		var (
@@ -316,12 +331,14 @@ func (c *claim) see(ctx context.Context, b blocker, changed bool, trouble func(e
 			same = false
 			err  error
 		)
+		asked, cancel := context.WithTimeout(ctx, c.session.options.TTL/5)
 		if !changed {
-			same, err = c.unchanged(ctx, b)
+			same, err = c.unchanged(asked, b)
 		}
 		if err == nil && !same {
-			next, err = c.look(ctx)
+			next, err = c.look(asked)
 		}
+		cancel()
 		if err == nil || final(err) || ctx.Err() != nil {
 			return next, err
 		}
