@@ -20,7 +20,7 @@ func (c *core) acquire(k *call) error {
 	if k.mode == Read && c.state.Load()&heatMask >= heatLimit {
 		c.stripe(k.policy)
 	}
-	if c.barge(k.mode, barging) {
+	if c.barge(k.mode) {
 		c.raceEnter(k.mode)
 		return nil
 	}
@@ -76,7 +76,7 @@ func (c *core) concludeEntered(k *call) {
 //go:norace
 func (c *core) try(k *call) bool {
 	c.prepare(k)
-	if c.barge(k.mode, 1) {
+	if c.barge(k.mode) {
 		c.raceEnter(k.mode)
 		return true
 	}

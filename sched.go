@@ -16,11 +16,6 @@ import (
 // scheduler before each step (sched_explore.go); here it is what it looks like,
 // and the compiler leaves nothing of it.
 
-// barging is how often a call looks at the lock before it queues. Looking more
-// often was measured to be slower under short sections: two goroutines that
-// both go on running cost the lock's cache line more than a sleep.
-const barging = 1
-
 // windowBits is how many bits count the releases in a window.
 const windowBits = 8
 

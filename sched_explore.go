@@ -15,11 +15,8 @@ import (
 // scheduler before its step. One actor runs at a time, so nothing here is
 // atomic by itself.
 
-// One look shows what thirty do, and two releases what 256 do, in fewer steps.
-const (
-	barging    = 1
-	windowBits = 1
-)
+// Two releases show what 256 do, in fewer steps.
+const windowBits = 1
 
 // One reader that met another makes a lock striped.
 const heatLimit = 1 * heatStep
