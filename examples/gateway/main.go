@@ -162,6 +162,9 @@ func serve(o options, stdout io.Writer, log *slog.Logger) error {
 	}
 	fmt.Fprintf(stdout, "gateway  http://%s   guard %s, routes from %q\n", clients.Addr(), o.Guard, k.from)
 	fmt.Fprintf(stdout, "admin    http://%s   /status /routes /metrics /debug/locks/\n", people.Addr())
+	if o.Routes == "" && o.Engine == "" {
+		fmt.Fprintf(stdout, "try      http://%s/orders/1   /users/1 /search/1\n", clients.Addr())
+	}
 	if made {
 		fmt.Fprintf(stdout, "token    %s   made for this run; GATEWAY_TOKEN sets another\n", o.Token)
 	}
