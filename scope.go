@@ -214,7 +214,7 @@ func (s *scope) enterPast(c *core, k *call) (inside bool, err error) {
 func (c *core) within(k *call, fn func(context.Context, *scope) error) error {
 	mustContext(k.ctx)
 	if k.ctx.Err() != nil {
-		return newWaitError(k, 0, c.picture())
+		return c.tooLate(k)
 	}
 	s := newScope(k, c)
 	k.scope = s

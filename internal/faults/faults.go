@@ -38,7 +38,7 @@ var faults = []fault{
 	{"cancel", "the wake of a waiter that gives up meets its next use", "acquire.go",
 		"	if w.signalled {\n", "	if w.signalled && !w.granted.Load() {\n"},
 	{"cancel", "a context that was done is not looked at", "rwmutex.go",
-		"	if ctx.Err() != nil {\n		return newWaitError(&k, 0, rw.core.picture())\n	}\n	return rw.core.acquire(&k)\n", "	return rw.core.acquire(&k)\n"},
+		"	if ctx.Err() != nil {\n		return rw.core.tooLate(&k)\n	}\n	return rw.core.acquire(&k)\n", "	return rw.core.acquire(&k)\n"},
 	{"cancel", "a context that ends is not heard", "acquire.go",
 		"		w.prepare(done != nil)\n		granted = c.sleep(w, done)\n", "		w.prepare(done != nil)\n		granted = c.sleep(w, nil)\n"},
 
