@@ -326,6 +326,63 @@ func TestLateRequestOfACallThatGaveUpMakesNoKey(t *testing.T) {
 	unlocked(t, locked(t, l, name)) // the same process, the same lease
 }
 
+// The same for a call whose second request was answered: the first one arrives when the lock has been given back.
+func TestLateRequestOfACallThatIsThroughMakesNoKey(t *testing.T) {
+	endpoint, name := shared(t)[0], fresh(t)
+	admin := dial(t, endpoint)
+	m := machine(t, endpoint)
+	kv := &heldBack{KV: m.client.KV, endpoint: endpoint, release: make(chan struct{}), made: make(chan error, 1)}
+	m.client.KV = kv
+	l := newLocker(t, m, 10*time.Second)
+	unlocked(t, locked(t, l, fresh(t)))
+
+	kv.arm()
+	unlocked(t, locked(t, l, name))
+	close(kv.release)
+	if err := <-kv.made; err != nil {
+		t.Fatalf("the request never arrived: %v", err)
+	}
+	waitKeys(t, admin, name, 0)
+	unlocked(t, locked(t, newLocker(t, machine(t, endpoint), 10*time.Second), name))
+	unlocked(t, locked(t, l, name))
+}
+
+// etcd goes through all keys that a range ever had, so calls that come one after the other must not leave one each.
+func TestLookDoesNotGrowWithEachCall(t *testing.T) {
+	endpoint, name := shared(t)[0], fresh(t)
+	admin := dial(t, endpoint)
+	l := newLocker(t, machine(t, endpoint), 10*time.Second)
+	first := locked(t, l, name)
+	from := int64(first.Token())
+	unlocked(t, first)
+	const together = 4
+	for range 10 {
+		var calls sync.WaitGroup
+		for range together {
+			calls.Go(func() { unlocked(t, locked(t, l, name)) })
+		}
+		calls.Wait()
+	}
+	now, err := admin.Get(within(t, 10*time.Second), prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, calls := make(map[string]bool), 0
+	watch := admin.Watch(within(t, 30*time.Second), lockKeys(name), clientv3.WithPrefix(), clientv3.WithFilterDelete(), clientv3.WithRev(from))
+	for w := range watch {
+		for _, ev := range w.Events {
+			keys[string(ev.Kv.Key)] = true
+			calls++
+		}
+		if calls == 1+10*together || w.Header.Revision > now.Header.Revision {
+			break
+		}
+	}
+	if calls != 1+10*together || len(keys) > together {
+		t.Errorf("%d calls, at most %d at a time, had %d keys", calls, together, len(keys))
+	}
+}
+
 func waitEpoch(t testing.TB, c *clientv3.Client) {
 	t.Helper()
 	ctx := within(t, 30*time.Second)
