@@ -13,6 +13,7 @@ import (
 
 	"github.com/drawbridge-go/drawbridge/cluster"
 	"github.com/drawbridge-go/drawbridge/cluster/postgres"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
 
 // locksCommand is "drawbridge locks", whose output is not to show the password.
@@ -26,7 +27,7 @@ func locksCommand(t *testing.T, password string) func(args ...string) (string, e
 	}
 	return func(args ...string) (string, error) {
 		t.Helper()
-		out, err := exec.CommandContext(within(t, time.Minute), binary, append([]string{"locks"}, args...)...).CombinedOutput()
+		out, err := exec.CommandContext(rig.Within(t, time.Minute), binary, append([]string{"locks"}, args...)...).CombinedOutput()
 		if strings.Contains(string(out), password) {
 			t.Errorf("%q shows the password: %s", args, out)
 		}
@@ -38,7 +39,7 @@ func locksCommand(t *testing.T, password string) func(args ...string) (string, e
 func TestOperatorMakesTheTables(t *testing.T) {
 	o := postgres.Options{Schema: fmt.Sprintf("made_%d", time.Now().UnixNano())}
 	adm := admin(t, shared(t))
-	t.Cleanup(func() { adm.Exec(within(t, 10*time.Second), "DROP SCHEMA "+o.Schema+" CASCADE") })
+	t.Cleanup(func() { adm.Exec(rig.Within(t, 10*time.Second), "DROP SCHEMA "+o.Schema+" CASCADE") })
 	t.Setenv("DRAWBRIDGE_ENGINE", shared(t)+"&schema="+o.Schema)
 	locks := locksCommand(t, "no password")
 	if out, err := locks("ls"); err == nil || !strings.Contains(out, "drawbridge locks migrate") {
@@ -57,7 +58,7 @@ func TestOperatorMakesTheTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	unlocked(t, locked(t, newLocker(t, e, ttl), "name"))
+	rig.Unlocked(t, rig.Locked(t, rig.NewLocker(t, e, ttl), "name"))
 }
 
 // The operator's command ends the session of one hold and no other, and never shows the password of the URL.
@@ -82,7 +83,7 @@ func TestOperatorReleasesOneSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	locker := cluster.New(engine, cluster.Options{Label: "daily\x1b[31m", Logger: quiet()})
+	locker := cluster.New(engine, cluster.Options{Label: "daily\x1b[31m", Logger: rig.Quiet()})
 	defer locker.Close()
 	hold, err := locker.Lock(t.Context(), "operator/daily")
 	if err != nil {
