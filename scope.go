@@ -1,6 +1,10 @@
 package drawbridge
 
-import "context"
+import (
+	"context"
+
+	"github.com/drawbridge-go/drawbridge/internal/carrying"
+)
 
 // scope is the hold of a scoped call and the context that carries it, in one
 // allocation. A call that finds it in its context knows what its own caller
@@ -73,8 +77,8 @@ func carried(ctx context.Context) *scope {
 	return s
 }
 
-// WithoutHolds returns ctx without the holds that it carries: with the result,
-// a call waits like anybody else's. Use it for work that outlives the scope, or
+// WithoutHolds returns ctx without the holds that it carries, those of package
+// cluster too: with the result, a call waits like anybody else's. Use it for work that outlives the scope, or
 // that is done for somebody else.
 func WithoutHolds(ctx context.Context) context.Context {
 	mustContext(ctx)
@@ -97,7 +101,8 @@ func Holds(ctx context.Context) (names []uint64) {
 type unscoped struct{ context.Context }
 
 func (u unscoped) Value(key any) any {
-	if _, ok := key.(scopeKey); ok {
+	switch key.(type) {
+	case scopeKey, carrying.Key:
 		return nil
 	}
 	return u.Context.Value(key)
