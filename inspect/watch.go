@@ -135,9 +135,10 @@ func newRecord(name string, lock drawbridge.Observable, detail Detail) *record {
 	r := &record{
 		name: name, kind: kindOf(lock), policy: policyOf(lock),
 		lock: lock, detail: detail, start: time.Now(),
-		holds: make(map[uint64]*call), waits: make(map[uint64]*call),
 	}
-	r.depth.Store(fewFrames)
+	for i := range r.depths {
+		r.depths[i].Store(fewFrames)
+	}
 	r.stater, _ = lock.(interface{ State() drawbridge.State })
 	r.snapshot, _ = lock.(interface {
 		Status() drawbridge.SnapshotStatus
