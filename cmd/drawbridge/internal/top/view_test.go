@@ -51,6 +51,41 @@ func names(m *model) (l []string) {
 	return l
 }
 
+// TestOneLockScrolls: a lock with more holders than the window has lines would
+// hide who waits.
+func TestOneLockScrolls(t *testing.T) {
+	m := started(t, 100, 20)
+	r := locks("a")
+	m.Update(answer{look: m.looks, report: r})
+	m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+	l := r.Locks[0]
+	for range 60 {
+		l.Holders = append(l.Holders, inspect.Call{Mode: "read"})
+	}
+	l.Waiters = []inspect.Call{{Mode: "write", Key: "the last line"}}
+	m.Update(answer{look: m.looks, one: true, report: &inspect.Report{Locks: []inspect.Lock{l}}})
+	has := func() bool { return strings.Contains(strings.Join(shown(m), "\n"), "the last line") }
+	if has() {
+		t.Fatal("the window has room for everything; the test shows nothing")
+	}
+	press(m, 'G')
+	if s := shown(m); !has() || !strings.HasPrefix(s[0], "a ") || len(s) != 20 {
+		t.Errorf("at the end the window shows\n%s", strings.Join(s, "\n"))
+	}
+	press(m, 'k')
+	if has() {
+		t.Error("one line up, the last line is still there")
+	}
+}
+
+func TestNoLocks(t *testing.T) {
+	m := started(t, 100, 20)
+	m.Update(answer{look: m.looks, report: locks()})
+	if s := strings.Join(shown(m), "\n"); !strings.Contains(s, "No lock is watched") {
+		t.Errorf("without locks the window shows\n%s", s)
+	}
+}
+
 func TestCursorStaysOnItsLockWhileTheOrderChanges(t *testing.T) {
 	m := started(t, 100, 20)
 	r := locks("a", "b", "c")
