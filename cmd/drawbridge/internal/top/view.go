@@ -394,7 +394,7 @@ func (m *model) lockLines() []string {
 		if mode.Holds == 0 && mode.Wait == nil {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%-10s  %9d holds  %s  %s", mode.name, mode.Holds, times("waited", mode.Wait), times("held", mode.Hold)))
+		lines = append(lines, m.beside(fmt.Sprintf("%-10s  %9d holds", mode.name, mode.Holds), times("waited", mode.Wait), times("held", mode.Hold))...)
 	}
 	g := l.GaveUp
 	lines = append(lines, fmt.Sprintf("gave up     %d cancelled, %d at their deadline, %d in a deadlock", g.Canceled, g.Deadline, g.Deadlock),
@@ -418,12 +418,27 @@ func (m *model) lockLines() []string {
 	return lines
 }
 
+// beside puts parts into one line, or below one another where that is too long.
+func (m *model) beside(first string, parts ...string) []string {
+	line, lines := first, []string{first}
+	for _, p := range parts {
+		line += "  " + fmt.Sprintf("%-44s", p)
+		if p != "" {
+			lines = append(lines, strings.Repeat(" ", 12)+p)
+		}
+	}
+	if lipgloss.Width(line) <= m.width {
+		return []string{line}
+	}
+	return lines
+}
+
 func times(what string, h *inspect.Histogram) string {
 	if h == nil || h.Count == 0 {
-		return fmt.Sprintf("%-44s", "")
+		return ""
 	}
-	return fmt.Sprintf("%-44s", fmt.Sprintf("%s p50 %s, p99 %s, max %s", what,
-		inspect.Duration(h.Quantile(.5)), inspect.Duration(h.Quantile(.99)), inspect.Duration(h.Max)))
+	return fmt.Sprintf("%s p50 %s, p99 %s, max %s", what,
+		inspect.Duration(h.Quantile(.5)), inspect.Duration(h.Quantile(.99)), inspect.Duration(h.Max))
 }
 
 func calls(list []inspect.Call, more int) []string {

@@ -78,6 +78,26 @@ func TestOneLockScrolls(t *testing.T) {
 	}
 }
 
+// TestNarrowWindowShowsTimes: what is beside one another in a wide window is
+// below one another in a narrow one, and not cut off.
+func TestNarrowWindowShowsTimes(t *testing.T) {
+	for _, width := range []int{60, 200} {
+		m := started(t, width, 30)
+		r := locks("a")
+		m.Update(answer{look: m.looks, report: r})
+		m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+		l := r.Locks[0]
+		l.Write.Holds, l.Write.Wait, l.Write.Hold = 1, new(inspect.Histogram), new(inspect.Histogram)
+		l.Write.Wait.Add(212 * time.Millisecond)
+		l.Write.Hold.Add(3 * time.Second)
+		m.Update(answer{look: m.looks, one: true, report: &inspect.Report{Locks: []inspect.Lock{l}}})
+		s := strings.Join(shown(m), "\n")
+		if !strings.Contains(s, "max 212 ms") || !strings.Contains(s, "max 3.00 s") {
+			t.Errorf("%d wide:\n%s", width, s)
+		}
+	}
+}
+
 func TestNoLocks(t *testing.T) {
 	m := started(t, 100, 20)
 	m.Update(answer{look: m.looks, report: locks()})
