@@ -12,6 +12,12 @@ func (c *core) acquireContext(k *call) error {
 	return c.acquire(k)
 }
 
+// tooLate is the error of a call whose context was done before it. Out of line,
+// it is no part of the stack that others sleep on.
+//
+//go:noinline
+func (c *core) tooLate(k *call) error { return newWaitError(k, 0, c.picture()) }
+
 // acquire takes the lock for k and waits for it if it must.
 //
 //go:norace
