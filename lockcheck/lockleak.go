@@ -56,10 +56,18 @@ Good:
 			r.report(level, ev.pos, nil, "%s, %s, is still held at this return, and "+others+". Unlock it before the return, or defer the unlock",
 				ev.hold.lock, taken(ev.hold), funcName(ev.fn))
 		case again:
-			if ev.hold.by == ev.at && len(ev.acquire.Trace) == 1 {
-				r.report(Error, ev.pos, nil, "%s is taken again by the next round of the loop, which never returns: some way through the loop does not unlock it. Unlock it before each continue, or move the section into a function with a deferred unlock",
-					ev.hold.lock)
+			if ev.hold.by != ev.at || len(ev.acquire.Trace) != 1 {
+				continue
 			}
+			level, what := Error, "is taken again by the next round of the loop, which never returns"
+			if classify(ev) == recursiveRead {
+				what = "is read-locked again by the next round of the loop, and a writer that comes between the two keeps it waiting for ever"
+				if !res.hasWriter(ev.acquire.Class, ev.lock.Path) {
+					level, what = Warning, "is read-locked again by the next round of the loop"
+				}
+			}
+			r.report(level, ev.pos, nil, "%s %s: some way through the loop does not unlock it. Unlock it before each continue, or move the section into a function with a deferred unlock",
+				ev.hold.lock, what)
 		case deferLock:
 			r.report(Error, ev.pos, nil, "defer takes %s again when the function returns, and it is held since %s; Unlock was meant", ev.lock, ev.hold.at)
 		case panicHeld:
