@@ -280,7 +280,7 @@ func (e *engine) findCallees() {
 			if edge.Site == nil || edge.Site.Common().StaticCallee() != nil || edge.Callee.Func == nil {
 				continue
 			}
-			if callee := edge.Callee.Func; len(callee.Blocks) > 0 {
+			if callee := edge.Callee.Func; len(callee.Blocks) > 0 && (e.inTest(fn) || !e.inTest(callee)) {
 				e.callees[edge.Site] = append(e.callees[edge.Site], callee)
 			}
 		}
@@ -292,6 +292,12 @@ func (e *engine) findCallees() {
 		}
 		sortFuncs(fns)
 	}
+}
+
+// inTest reports whether a function is written in a test. What tests put behind an interface or into a variable
+// is not what the program calls there.
+func (e *engine) inTest(fn *ssa.Function) bool {
+	return strings.HasSuffix(e.pass.Fset.Position(fn.Pos()).Filename, "_test.go")
 }
 
 func sortFuncs(fns []*ssa.Function) {
