@@ -190,7 +190,7 @@ func (e *Engine) entries(ctx context.Context, name string) (entries []cluster.En
 	resp, err := e.client.Get(ctx, e.lock(name), clientv3.WithPrefix(),
 		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 	if err != nil {
-		return nil, nil, fmt.Errorf("drawbridge: listing lock %q: %w", name, err)
+		return nil, nil, fmt.Errorf("drawbridge: listing lock %q: %w", name, e.explain(ctx, err))
 	}
 	closed := false // a writer is among those before
 	for i, kv := range resp.Kvs {
@@ -218,7 +218,7 @@ func (e *Engine) Names(ctx context.Context, prefix string) iter.Seq2[string, err
 		for {
 			resp, err := e.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(500))
 			if err != nil {
-				yield("", fmt.Errorf("drawbridge: listing locks: %w", err))
+				yield("", fmt.Errorf("drawbridge: listing locks: %w", e.explain(ctx, err)))
 				return
 			}
 			last := ""
