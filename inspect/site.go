@@ -146,7 +146,7 @@ func (s site) frames() []Frame {
 }
 
 // labels are the pprof labels of a context, packed into one string so that a
-// hold costs one allocation for them: key, NUL, value, NUL.
+// hold costs one allocation for them at most: key, NUL, value, NUL.
 type labels string
 
 const (
@@ -154,12 +154,15 @@ const (
 	maxLabel  = 128 // bytes of one value; longer ones are cut
 )
 
-func labelsOf(ctx context.Context) labels {
-	if ctx == context.Background() {
-		return ""
-	}
-	var buf [maxLabels]byte
+// labelsBuffer is on the stack of whoever packs labels.
+type labelsBuffer [maxLabels]byte
+
+// packLabels packs the labels of ctx into buf.
+func packLabels(ctx context.Context, buf *labelsBuffer) []byte {
 	b := buf[:0]
+	if ctx == context.Background() {
+		return b
+	}
 	pprof.ForLabels(ctx, func(key, value string) bool {
 		if len(value) > maxLabel {
 			value = strings.ToValidUTF8(value[:maxLabel], "") + "…"
@@ -172,7 +175,7 @@ func labelsOf(ctx context.Context) labels {
 		}
 		return true
 	})
-	return labels(b)
+	return b
 }
 
 // list unpacks l. A label that itself has a NUL comes out in pieces, which
