@@ -401,6 +401,41 @@ func Scenarios() []Scenario {
 		s.end = func() error { return idle(x, y) }
 	})
 
+	add("deadlock/a wait that was granted and has not run", 2, func(s *scene) {
+		x, y := new(drawbridge.RWMutex), new(drawbridge.RWMutex)
+		gaveUp := make(chan struct{})
+		s.actor(func() {
+			x.WithLock(background, func(ctx context.Context) error {
+				err := y.WithRLock(ctx, func(context.Context) error { return nil })
+				must(err == nil || errors.Is(err, drawbridge.ErrDeadlock), "WithRLock inside another lock: %v", err)
+				return nil
+			})
+		})
+		s.actor(func() {
+			y.WithRLock(background, func(ctx context.Context) error {
+				sched.Step(receive(gaveUp))
+				err := x.WithLock(ctx, func(context.Context) error { return nil })
+				if err != nil {
+					must(errors.Is(err, drawbridge.ErrDeadlock), "WithLock inside another lock: %v", err)
+					must(sched.Core.Picture(y).WaitingReaders == 1, "a deadlock with a wait that has been granted")
+				}
+				return nil
+			})
+		})
+		ctx := s.ending()
+		s.actor(func() {
+			// The one in front of a reader gives up, which grants that, and
+			// another one closes the door behind it.
+			if y.LockContext(ctx) == nil {
+				y.Unlock()
+			}
+			close(gaveUp)
+			y.Lock()
+			y.Unlock()
+		})
+		s.end = func() error { return idle(x, y) }
+	})
+
 	add("keyed/the last one out and the next one in", 3, func(s *scene) {
 		var k drawbridge.Keyed[int]
 		var in section
