@@ -51,14 +51,24 @@ var starts = map[string]func(*core, any){
 	"hot": func(c *core, _ any) { c.state.v = free | heatLimit }, // the next reader makes it striped
 	"watched": func(c *core, lock any) {
 		c.state.v = free
-		k := call{lock: lock}
-		if rw, ok := lock.(*RWMutex); ok {
-			k.policy = rw.Policy
-		} else {
-			k.policy = lock.(*Mutex).Policy
-		}
-		c.observe(&k, ignoring{})
+		c.watchFor(lock)
 	},
+	"striped-watched": func(c *core, lock any) {
+		c.state.v = free | striped
+		c.stripes.v = newStripes()
+		c.watchFor(lock)
+	},
+}
+
+// watchFor gives c, the core of lock, an observer.
+func (c *core) watchFor(lock any) {
+	k := call{lock: lock}
+	if rw, ok := lock.(*RWMutex); ok {
+		k.policy = rw.Policy
+	} else {
+		k.policy = lock.(*Mutex).Policy
+	}
+	c.observe(&k, ignoring{})
 }
 
 type ignoring struct{}

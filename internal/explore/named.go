@@ -53,7 +53,7 @@ func Named() (programs []string) {
 		}
 	}
 	// A striped lock with a Try that fails, and with a writer and two readers.
-	for _, start := range []string{"striped", "hot"} {
+	for _, start := range []string{"striped", "hot", "striped-watched"} {
 		for _, body := range []string{
 			"RLock Release | TryLock TryRLock Release",
 			"RLock Release | RLock Release | LockContext! Release",

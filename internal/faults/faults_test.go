@@ -24,7 +24,7 @@ func TestEveryFaultApplies(t *testing.T) {
 		if f.old == f.new {
 			t.Errorf("%s: changes nothing", f.name)
 		}
-		if _, err := f.apply(root, t.TempDir()); err != nil {
+		if err := f.apply(root, filepath.Join(t.TempDir(), "overlay.json")); err != nil {
 			t.Error(err)
 		}
 	}

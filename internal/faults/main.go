@@ -60,6 +60,11 @@ func run(match, list, file string, applies bool) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	// Not by an argument: some tests build programs.
+	overlay := filepath.Join(dir, "overlay.json")
+	if err := os.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -overlay="+overlay); err != nil {
+		return err
+	}
 
 	faults := faults
 	if list != "" {
@@ -75,11 +80,11 @@ func run(match, list, file string, applies bool) error {
 		if !re.MatchString(f.kind + ": " + f.name) {
 			continue
 		}
-		overlay, err := f.apply(root, dir)
+		err := f.apply(root, overlay)
 		if applies {
 			if err == nil {
 				var out string
-				if out, err = command(time.Minute, "go", "build", "-tags", tags(f), "-overlay", overlay, "."); err != nil {
+				if out, err = command(time.Minute, "go", "build", "-tags", tags(f), "."); err != nil {
 					err = fmt.Errorf("%s: does not compile: %s", f.name, out)
 				}
 			}
@@ -91,7 +96,7 @@ func run(match, list, file string, applies bool) error {
 		}
 		r := row{fault: f}
 		start := time.Now()
-		if r.by, r.how, err = find(f, dir, overlay); err != nil {
+		if r.by, r.how, err = find(f, dir); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 		r.took = time.Since(start)
@@ -120,25 +125,24 @@ func run(match, list, file string, applies bool) error {
 	return nil
 }
 
-// apply writes the edited file and an overlay that puts it in place.
-func (f fault) apply(root, dir string) (overlay string, err error) {
+// apply writes the edited file beside overlay, which puts it in place.
+func (f fault) apply(root, overlay string) error {
 	text, err := os.ReadFile(f.file)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if n := bytes.Count(text, []byte(f.old)); n != 1 {
-		return "", fmt.Errorf("%s: its text is %d times in %s and must be there once: the code has changed, so change the fault", f.name, n, f.file)
+		return fmt.Errorf("%s: its text is %d times in %s and must be there once: the code has changed, so change the fault", f.name, n, f.file)
 	}
-	edited := filepath.Join(dir, f.file)
+	edited := filepath.Join(filepath.Dir(overlay), f.file)
 	if err := os.WriteFile(edited, bytes.Replace(text, []byte(f.old), []byte(f.new), 1), 0o666); err != nil {
-		return "", err
+		return err
 	}
 	content, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, f.file): edited}})
 	if err != nil {
-		return "", err
+		return err
 	}
-	overlay = filepath.Join(dir, "overlay.json")
-	return overlay, os.WriteFile(overlay, content, 0o666)
+	return os.WriteFile(overlay, content, 0o666)
 }
 
 // tags returns the build tags with which the faulty file is compiled at all.
@@ -157,12 +161,12 @@ type check struct {
 
 // checks returns what may find f, what takes least time first: some thousand
 // schedules of the explorer take a second, all that CI searches take minutes.
-func checks(f fault, overlay, explorer string) []check {
+func checks(f fault, explorer string) []check {
 	explore := func(match string) check {
 		return check{"explorer", []string{explorer, "-first", "-limit", "1m", "-match", match}}
 	}
 	test := func(args ...string) []string {
-		return slices.Concat([]string{"go", "test", "-overlay", overlay}, args, []string{"."})
+		return slices.Concat([]string{"go", "test", "-count=1"}, args, []string{"."})
 	}
 	named, scenarios := explore("^named"), explore("^scenarios")
 	tests := check{"tests", test("-short", "-timeout", "60s")}
@@ -184,14 +188,14 @@ func checks(f fault, overlay, explorer string) []check {
 
 // find runs one check after the other until one fails. One that did not end in
 // its time is believed when that happens again: a machine may stall.
-func find(f fault, dir, overlay string) (by, how string, err error) {
+func find(f fault, dir string) (by, how string, err error) {
 	explorer := filepath.Join(dir, "explore")
-	if out, err := command(3*time.Minute, "go", "build", "-tags", "explore", "-overlay", overlay, "-o", explorer, "./internal/explore/cmd/explore"); err != nil && f.kind == "mutant" {
+	if out, err := command(3*time.Minute, "go", "build", "-tags", "explore", "-o", explorer, "./internal/explore/cmd/explore"); err != nil && f.kind == "mutant" {
 		return "compiler", "it does not compile", nil
 	} else if err != nil {
 		return "", "", fmt.Errorf("does not compile: %s", out)
 	}
-	for _, c := range checks(f, overlay, explorer) {
+	for _, c := range checks(f, explorer) {
 		for again := range 2 {
 			out, err := command(20*time.Minute, c.args...)
 			if errors.Is(err, context.DeadlineExceeded) {
