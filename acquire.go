@@ -12,6 +12,12 @@ func (c *core) acquireContext(k *call) error {
 	return c.acquire(k)
 }
 
+// tooLate is the error of a call whose context was done before it. Out of line,
+// it is no part of the stack that others sleep on.
+//
+//go:noinline
+func (c *core) tooLate(k *call) error { return newWaitError(k, 0, c.picture()) }
+
 // acquire takes the lock for k and waits for it if it must.
 //
 //go:norace
@@ -128,7 +134,7 @@ func (c *core) enterPastDoor(k *call) {
 //go:norace
 func (c *core) await(k *call, w *waiter, s *scope, done <-chan struct{}) error {
 	if k.ctx != nil || k.mode == Write && k.policy == Balanced || c.observed() {
-		w.since = now()
+		w.since = clock()
 	}
 	c.settleFor(w)
 	granted := w.granted.Load()
@@ -178,8 +184,8 @@ func (c *core) awaitKnown(k *call, w *waiter, s *scope, done <-chan struct{}) er
 //go:norace
 func (c *core) conclude(k *call, w *waiter, granted bool, deadlock *DeadlockError) error {
 	var waited time.Duration
-	if !w.since.IsZero() { // it is, if somebody began to observe meanwhile
-		waited = now().Sub(w.since)
+	if w.since != 0 { // it is 0 if somebody began to observe meanwhile
+		waited = w.since.age()
 	}
 	n := c.noteGranted(w)
 	kind, back := Granted, leaves(k.mode)
@@ -249,7 +255,8 @@ func (c *core) sleep(w *waiter, done <-chan struct{}) (granted bool) {
 
 // withdraw takes w out of the queue, unless it has been granted meanwhile. A
 // waiter that gives up may have been the reason why others wait, so this is
-// settled like a release. The caller has mu; withdraw leaves it.
+// settled like a release, unless it stood behind another one, which still is the
+// reason. The caller has mu; withdraw leaves it.
 //
 //go:norace
 func (c *core) withdraw(w *waiter) (granted bool) {
@@ -267,9 +274,12 @@ func (c *core) withdraw(w *waiter) (granted bool) {
 		raceEnable()
 		return true
 	}
+	behind := w.prev != nil
 	c.q.remove(w)
 	var list wakeList
-	c.settle(nothing, &list)
+	if !behind {
+		c.settle(nothing, &list)
+	}
 	c.unlockAndWake(&list)
 	return false
 }

@@ -174,10 +174,10 @@ func (r *record) ages() (held, waiting time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	held = r.plain.age(now)
-	for _, h := range r.holds {
+	for h := range r.holds.all() {
 		held = max(held, now-h.since)
 	}
-	for _, w := range r.waits {
+	for w := range r.waits.all() {
 		waiting = max(waiting, now-w.since)
 	}
 	return held, waiting

@@ -31,20 +31,21 @@ type record struct {
 
 	start time.Time // all times below are since then
 
-	depth atomic.Uint32 // frames to look at for a call site
+	depths [2 * (drawbridge.Write + 1)]atomic.Uint32 // frames to look at for a call site, by depthOf
 
 	mu         sync.Mutex
 	modes      [drawbridge.Write + 1]modeCounts
 	gaveUp     GaveUp
 	upgrades   uint64
 	downgrades uint64
-	holds      map[uint64]*call // those inside that have an identity, by Hold
-	waits      map[uint64]*call // by Wait
+	holds      calls // those inside that have an identity, by Hold
+	waits      calls // by Wait
 	plain      plainReaders
 	recent     recentWaits
 	spans      spans
-	keys       *keys // of a Keyed
-	free       *call // calls that are over, to be used again
+	keys       *keys  // of a Keyed
+	labels     labels // of the last call: the next one often has the same
+	free       *call  // calls that are over, to be used again
 	freeCalls  int
 }
 
@@ -80,8 +81,7 @@ func (r *record) Observe(ctx context.Context, e drawbridge.Event) {
 	var pcs [maxFrames]uintptr
 	near := pcs[:0]
 	if r.detail == Sites && (e.Kind == drawbridge.Waiting || e.Kind == drawbridge.Granted && e.Wait == 0) {
-		n := int(r.depth.Load())
-		near = pcs[:runtime.Callers(2, pcs[:n])]
+		near = pcs[:runtime.Callers(2, pcs[:r.depthOf(ctx, e).Load()])]
 	}
 	switch e.Kind {
 	case drawbridge.Waiting:
@@ -96,34 +96,47 @@ func (r *record) Observe(ctx context.Context, e drawbridge.Event) {
 }
 
 func (r *record) waiting(ctx context.Context, e drawbridge.Event, near []uintptr) {
-	s, l := r.callSite(near), r.labelsOf(ctx)
+	var s site
+	var packed []byte
+	if r.detail != Times {
+		var buf labelsBuffer
+		s, packed = r.callSite(ctx, e, near), packLabels(ctx, &buf)
+	}
 	t := traceWait(ctx, r.name, e.Mode)
 	now := r.clock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.newCall()
-	*c = call{lane: r.laneOf(e), since: now, mode: e.Mode, upgrade: e.Hold != 0, site: s, labels: l, key: e.Key, traced: t}
-	r.waits[e.Wait] = c
+	*c = call{lane: r.laneOf(e), since: now, mode: e.Mode, upgrade: e.Hold != 0, site: s, labels: r.keep(packed), key: e.Key, traced: t}
+	r.waits.put(e.Wait, c)
 	r.keys.waits(e.Key, 1)
 }
 
 // callSite returns the site of the call that is being observed.
-func (r *record) callSite(near []uintptr) site {
-	if r.detail == Times {
-		return site{}
-	}
+func (r *record) callSite(ctx context.Context, e drawbridge.Event, near []uintptr) site {
 	s, frames := callSite(r.detail, near)
 	if r.detail == Sites && frames > len(near) {
-		r.depth.Store(uint32(min(frames, maxFrames))) // it will do next time
+		r.depthOf(ctx, e).Store(uint32(min(frames, maxFrames))) // it will do next time
 	}
 	return s
+}
+
+// depthOf has how many frames away the caller is, in calls like the one that e
+// is of. Each frame costs time, so the calls whose callers are near should not
+// pay for those whose callers are far.
+func (r *record) depthOf(ctx context.Context, e drawbridge.Event) *atomic.Uint32 {
+	i := 2 * e.Mode
+	if ctx != context.Background() {
+		i++ // by a method that takes a context, which has more frames
+	}
+	return &r.depths[i]
 }
 
 // laneOf names the lane of the call that e is of. A hold without a wait has an
 // even number, a wait and the hold that comes of it an odd one, and the wait of
 // an upgrade that of its hold.
 func (r *record) laneOf(e drawbridge.Event) uint64 {
-	if h := r.holds[e.Hold]; h != nil {
+	if h := r.holds.get(e.Hold); h != nil {
 		return h.lane
 	}
 	if e.Wait != 0 {
@@ -132,23 +145,29 @@ func (r *record) laneOf(e drawbridge.Event) uint64 {
 	return 2 * e.Hold
 }
 
-func (r *record) labelsOf(ctx context.Context) labels {
-	if r.detail == Times {
+// keep makes labels of what packLabels has returned.
+func (r *record) keep(packed []byte) labels {
+	if len(packed) == 0 {
 		return ""
 	}
-	return labelsOf(ctx)
+	if string(packed) != string(r.labels) {
+		r.labels = labels(packed)
+	}
+	return r.labels
 }
 
 func (r *record) granted(ctx context.Context, e drawbridge.Event, near []uintptr) {
 	var s site
-	var l labels
-	if e.Wait == 0 {
-		s, l = r.callSite(near), r.labelsOf(ctx)
+	var packed []byte
+	if e.Wait == 0 && r.detail != Times {
+		var buf labelsBuffer
+		s, packed = r.callSite(ctx, e, near), packLabels(ctx, &buf)
 	}
 	now := r.clock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
+	l := r.keep(packed)
 	w := r.endWait(e, now)
 	if w != nil {
 		s, l = w.site, w.labels
@@ -168,7 +187,7 @@ func (r *record) granted(ctx context.Context, e drawbridge.Event, near []uintptr
 			h := r.newCall()
 			*h = call{lane: r.laneOf(e), since: now, mode: e.Mode, site: s, labels: l, key: e.Key}
 			h.traced = traceHold(ctx, r.name, e.Mode, s.scoped)
-			r.holds[e.Hold] = h
+			r.holds.put(e.Hold, h)
 		}
 	}
 	if w != nil {
@@ -179,7 +198,7 @@ func (r *record) granted(ctx context.Context, e drawbridge.Event, near []uintptr
 // endWait takes the wait that e ends out of the record and counts it. A lock
 // that came free before the call queued was not waited for.
 func (r *record) endWait(e drawbridge.Event, now time.Duration) *call {
-	w := r.waits[e.Wait]
+	w := r.waits.get(e.Wait)
 	if w == nil && e.Waited == 0 {
 		return nil
 	}
@@ -189,13 +208,13 @@ func (r *record) endWait(e drawbridge.Event, now time.Duration) *call {
 			m.wait = new(Histogram)
 		}
 		m.wait.Add(e.Waited)
-		r.recent.add(now, e.Waited)
+		r.recent.add(now)
 		r.keys.waited(e.Key, e.Waited)
 	}
 	if w == nil {
 		return nil // it began before the watch
 	}
-	delete(r.waits, e.Wait)
+	r.waits.remove(e.Wait)
 	r.keys.waits(e.Key, -1)
 	if e.Waited > 0 {
 		r.spans.add(span{lane: w.lane, from: now - e.Waited, to: now, mode: w.mode, kind: waitSpan(e.Kind), pc: w.site.pc, labels: w.labels, key: w.key})
@@ -217,7 +236,7 @@ func (r *record) gaveUpWaiting(e drawbridge.Event) {
 // changeMode makes a hold one of mode m and counts its time in the mode that
 // it had.
 func (r *record) changeMode(hold uint64, m drawbridge.Mode, now time.Duration) {
-	h := r.holds[hold]
+	h := r.holds.get(hold)
 	if h == nil {
 		return // older than the watch
 	}
@@ -240,7 +259,7 @@ func (r *record) addHold(h *call, d time.Duration) {
 func (r *record) left(ctx context.Context, e drawbridge.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.holds[e.Hold]
+	h := r.holds.get(e.Hold)
 	if e.Kind == drawbridge.Downgraded {
 		r.downgrades++
 		now := r.clock()
@@ -273,7 +292,7 @@ func (r *record) left(ctx context.Context, e drawbridge.Event) {
 	if !h.traced.end() {
 		traceLog(ctx, r.name, h.mode, "left")
 	}
-	delete(r.holds, e.Hold)
+	r.holds.remove(e.Hold)
 	r.freeCall(h)
 }
 

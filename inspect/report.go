@@ -207,10 +207,10 @@ func (r *record) load() (longestWait time.Duration, recent, holds uint64) {
 	now := r.clock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, w := range r.waits {
+	for w := range r.waits.all() {
 		longestWait = max(longestWait, now-w.since)
 	}
-	_, recent = r.recent.list(now)
+	recent = r.recent.sum(now)
 	for _, m := range r.modes {
 		holds += m.holds
 	}
@@ -247,8 +247,8 @@ func (r *record) reportAfter(after *uint64) (l Lock, lost uint64) {
 		Read: r.mode(drawbridge.Read), Upgradable: r.mode(drawbridge.Upgradable), Write: r.mode(drawbridge.Write),
 		GaveUp: r.gaveUp, Upgrades: r.upgrades, Downgrades: r.downgrades,
 	}
-	l.WaitsBySecond, _ = r.recent.list(now)
-	s.holds, s.waits = copies(r.holds), copies(r.waits)
+	l.WaitsBySecond = r.recent.list(now)
+	s.holds, s.waits = r.holds.copies(), r.waits.copies()
 	if state == nil {
 		state = r.counted()
 	}
@@ -326,7 +326,7 @@ func number(b bool) int {
 // counted is the state as far as it is known from events.
 func (r *record) counted() *State {
 	s := State{Readers: r.plain.inside}
-	for _, h := range r.holds {
+	for h := range r.holds.all() {
 		switch h.mode {
 		case drawbridge.Read:
 			s.Readers++
@@ -336,7 +336,7 @@ func (r *record) counted() *State {
 			s.Writers++
 		}
 	}
-	for _, w := range r.waits {
+	for w := range r.waits.all() {
 		if w.mode == drawbridge.Write {
 			s.WaitingWriters++
 		} else {
@@ -344,14 +344,6 @@ func (r *record) counted() *State {
 		}
 	}
 	return &s
-}
-
-func copies(calls map[uint64]*call) []call {
-	l := make([]call, 0, len(calls))
-	for _, c := range calls {
-		l = append(l, *c)
-	}
-	return l
 }
 
 // oldest sorts calls, oldest first, and keeps MaxCalls. It says how many more

@@ -36,9 +36,9 @@ type session struct {
 // lease is one lease of etcd.
 type lease struct {
 	*cluster.Lease
-	id   clientv3.LeaseID
-	name string // of its keys
-	next atomic.Int64
+	id      clientv3.LeaseID
+	name    string // of its keys
+	numbers numbers
 	// epoch is the revision of the lease's epoch key, 0 before there is one. See claim.Release.
 	epoch atomic.Int64
 }
@@ -102,6 +102,9 @@ func (s *session) grant(ctx context.Context) (*lease, error) {
 	client := s.engine.client
 	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), request)
 	defer cancel()
+	if err := s.engine.unreachable(ctx); err != nil {
+		return nil, err
+	}
 	sent := time.Now()
 	resp, err := client.Grant(ctx, seconds)
 	if err != nil {

@@ -63,12 +63,17 @@ func Named() (programs []string) {
 			programs = append(programs, "Balanced start="+start+": "+body, "FIFO start="+start+": "+body)
 		}
 	}
+	// A lock that must not become striped, since its writers would have to keep
+	// readers out to count them.
+	programs = append(programs, "PreferReaders start=hot: RLock Release RLock Release | Lock Release | RLock Release")
 	// A writer older than its patience is handed the lock.
 	for _, body := range []string{
 		"Lock Release | Lock Release | TryLock Release TryLock Release TryLock Release TryLock Release TryLock Release",
 		"Lock Release | LockContext! Release | TryLock Release TryLock Release TryLock Release | RLock Release",
 		"Lock Release | Lock Release | RLock Release RLock Release | Lock Release",
 		"Lock Release | Lock Release | Lock Downgrade Release | RLock Release",
+		// The wake of one that drains is on its way when an upgrade passes it.
+		"Lock Release | Lock Release | ULock Upgrade Release | RLock Release",
 	} {
 		programs = append(programs, "Balanced clock=1: "+body)
 	}

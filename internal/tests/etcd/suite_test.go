@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if rig.ChildMain(open) {
+	if rig.ChildMain(open) || memberMain() {
 		return
 	}
 	code := m.Run()
@@ -31,8 +31,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func open(endpoint string) (cluster.Engine, error) {
-	return etcd.Dial(clientv3.Config{Endpoints: []string{endpoint}}, etcd.Options{Prefix: prefix})
+// open is for children, which are told of one endpoint or of several.
+func open(endpoints string) (cluster.Engine, error) {
+	return etcd.Dial(clientv3.Config{Endpoints: strings.Split(endpoints, ",")}, etcd.Options{Prefix: prefix})
 }
 
 // remote is a machine of its own: an engine on a client of its own behind a proxy of its own.
@@ -81,7 +82,7 @@ func (m *remote) drop(t testing.TB, admin *clientv3.Client) {
 	m.leases = nil
 	m.mu.Unlock()
 	for _, id := range leases {
-		if _, err := admin.Revoke(within(t, 10*time.Second), id); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		if _, err := admin.Revoke(rig.Within(t, 10*time.Second), id); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			t.Error(err)
 		}
 	}
@@ -114,12 +115,12 @@ func TestSuite(t *testing.T) {
 		Drop: func(t testing.TB, e cluster.Engine) { of(e).drop(t, admin) },
 		Cut:  func(t testing.TB, e cluster.Engine, off bool) { of(e).cut(off) },
 		DeleteValue: func(t testing.TB, name string) {
-			if _, err := admin.Delete(within(t, 10*time.Second), valueKey(name)); err != nil {
+			if _, err := admin.Delete(rig.Within(t, 10*time.Second), valueKey(name)); err != nil {
 				t.Fatal(err)
 			}
 		},
 		CorruptValue: func(t testing.TB, name string) {
-			if _, err := admin.Put(within(t, 10*time.Second), valueKey(name), "{"); err != nil {
+			if _, err := admin.Put(rig.Within(t, 10*time.Second), valueKey(name), "{"); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -23,6 +23,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/drawbridge-go/drawbridge/cluster/postgres"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
 
 // urlVariable names the server to use instead of one that is started here.
@@ -34,6 +35,7 @@ const schema = "drawbridge_test"
 type server struct {
 	bin, dir string
 	port     int
+	settings []string // besides those of all
 	run      *exec.Cmd
 }
 
@@ -126,7 +128,7 @@ func start(t testing.TB) *server {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := postgres.Migrate(within(t, time.Minute), e); err != nil {
+	if err := postgres.Migrate(rig.Within(t, time.Minute), e); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -138,21 +140,27 @@ func (s *server) url() string {
 }
 
 // begin starts the server's process and waits until it takes connections.
-func (s *server) begin(t testing.TB) {
+func (s *server) begin(t testing.TB) { s.beginAt(t, s.url()) }
+
+// beginAt is begin for a server that is reached at another URL.
+func (s *server) beginAt(t testing.TB, url string) {
 	t.Helper()
 	var log bytes.Buffer
 	s.run = exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.dir, "-p", strconv.Itoa(s.port), "-h", "127.0.0.1",
 		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=300", "-c", "max_locks_per_transaction=256")
+	for _, setting := range s.settings {
+		s.run.Args = append(s.run.Args, "-c", setting)
+	}
 	s.run.SysProcAttr, s.run.Dir, s.run.Stderr = unprivileged(t), s.dir, &log
 	if err := s.run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	reachable(t, s.url(), func() string { return log.String() })
+	reachable(t, url, func() string { return log.String() })
 }
 
 func reachable(t testing.TB, url string, log func() string) {
 	t.Helper()
-	for ctx := within(t, time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for ctx := rig.Within(t, time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		c, err := pgx.Connect(ctx, url)
 		if err == nil {
 			c.Close(ctx)
@@ -194,7 +202,7 @@ func shared(t testing.TB) string {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			if err := postgres.Migrate(within(t, time.Minute), e); err != nil {
+			if err := postgres.Migrate(rig.Within(t, time.Minute), e); err != nil {
 				t.Fatal(err)
 			}
 			one.url = url
@@ -225,12 +233,6 @@ func admin(t testing.TB, url string) *pgxpool.Pool {
 	}
 	t.Cleanup(p.Close)
 	return p
-}
-
-func within(t testing.TB, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // backup is a standby of the server as it is now, not started, that will hear no more of it.
