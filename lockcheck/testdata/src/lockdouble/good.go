@@ -138,3 +138,73 @@ func swap(g *good, other *good) {
 	cur.mu.Lock()
 	cur.mu.Unlock()
 }
+
+// rendezvous is given back by whoever is not waiting for it.
+func rendezvous(work func()) {
+	var turn sync.Mutex
+	turn.Lock()
+	done := make(chan struct{})
+	go func() {
+		for range 10 {
+			work()
+			turn.Unlock()
+			turn.Lock()
+		}
+		close(done)
+	}()
+	for range 10 {
+		turn.Lock()
+		turn.Unlock()
+	}
+	<-done
+}
+
+type fileStore struct{ mu sync.Mutex }
+
+type memStore struct{ mu sync.Mutex }
+
+type holder struct{ store any }
+
+// either asks twice what the store is; it is the same both times.
+func (h *holder) either() {
+	if f, ok := h.store.(*fileStore); ok {
+		f.mu.Lock()
+	} else if m, ok := h.store.(*memStore); ok {
+		m.mu.Lock()
+	}
+	if f, ok := h.store.(*fileStore); ok {
+		f.mu.Unlock()
+	} else if m, ok := h.store.(*memStore); ok {
+		m.mu.Unlock()
+	}
+	if f, ok := h.store.(*fileStore); ok {
+		f.mu.Lock()
+		f.mu.Unlock()
+	} else if m, ok := h.store.(*memStore); ok {
+		m.mu.Lock()
+		m.mu.Unlock()
+	}
+}
+
+type rope struct {
+	mu          sync.Mutex
+	left, right *rope
+	text        string
+}
+
+// join goes along the left side and calls itself for each right side, which is another rope.
+func (r *rope) join() (s string) {
+	at := r
+	for at.right != nil {
+		at.right.mu.Lock()
+		s = at.right.join() + s
+		at.right.mu.Unlock()
+		l := at.left
+		if at != r {
+			at.mu.Unlock()
+		}
+		l.mu.Lock()
+		at = l
+	}
+	return at.text + s
+}
