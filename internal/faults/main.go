@@ -6,6 +6,7 @@
 //
 //	go run ./internal/faults
 //	go run ./internal/faults -match stripes
+//	go run ./internal/faults -mutants gremlins.txt
 package main
 
 import (
@@ -30,17 +31,18 @@ import (
 func main() {
 	match := flag.String("match", "", "make only the faults whose kind and name match the `regexp`")
 	record := flag.String("record", "", "write the table into this `file`, between its markers")
+	list := flag.String("mutants", "", "make the mutants instead that gremlins has not killed, by its output in this `file`")
 	applies := flag.Bool("apply", false, "only check that every fault applies and compiles")
 	flag.Parse()
-	if err := run(*match, *record, *applies); err != nil {
+	if err := run(*match, *list, *record, *applies); err != nil {
 		fmt.Fprintln(os.Stderr, "faults:", err)
 		os.Exit(1)
 	}
 }
 
-func run(match, file string, applies bool) error {
-	if file != "" && match != "" {
-		return errors.New("-record is for all faults: leave -match out")
+func run(match, list, file string, applies bool) error {
+	if file != "" && (match != "" || list != "") {
+		return errors.New("-record is for all faults: leave -match and -mutants out")
 	}
 	re, err := regexp.Compile(match)
 	if err != nil {
@@ -58,6 +60,13 @@ func run(match, file string, applies bool) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+
+	faults := faults
+	if list != "" {
+		if faults, err = mutants(list); err != nil {
+			return err
+		}
+	}
 
 	var rows []row
 	var wrong []error
@@ -155,6 +164,9 @@ func checks(f fault, overlay, explorer string) []check {
 	named, scenarios := explore("^named"), explore("^scenarios")
 	tests := check{"tests", test("-short", "-timeout", "60s")}
 	race := check{"tests -race", test("-race", "-timeout", "240s")}
+	if f.kind == "mutant" { // they are many
+		return []check{named, tests, scenarios, explore("^three actors, no contexts")}
+	}
 	last := []check{explore("^three actors, no contexts"), {"tests", test("-timeout", "120s")}, race, explore(""), {"fuzz", test("-run", "^$", "-fuzz", "^Fuzz", "-fuzztime", "20s")}}
 	switch f.file {
 	case "park.go": // the explorer has its own
