@@ -277,10 +277,11 @@ func (c *core) withdraw(w *waiter) (granted bool) {
 // giveBack undoes a grant that came too late.
 //
 //go:norace
-func (c *core) giveBack(ch change) {
+func (c *core) giveBack(ch change) notice {
 	var list wakeList
 	c.lock()
-	c.noteLeft(ch) // before settle grants the next hold, which takes its place
+	n := c.noteLeft(ch) // before settle grants the next hold, which takes its place
 	c.settle(c.uncount(ch), &list)
 	c.unlockAndWake(&list)
+	return n
 }

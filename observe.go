@@ -112,14 +112,16 @@ type Event struct {
 
 	Waited time.Duration // Granted, Upgraded, GaveUp: how long the call waited
 	Held   time.Duration // Released, Downgraded: how long, 0 where Hold is 0
-	Err    error         // GaveUp: what the call returns
+	Err    error         // GaveUp: what the call returns, nil if an observer panicked
 }
 
 // Observer receives the events of the locks it observes. Observe runs on the
 // goroutine that made the call, with the call's context (Background for the
 // plain methods), outside every internal mutex of the lock, so it may call
 // State but no acquiring method of that lock. If it panics, an acquiring call
-// gives the lock back and a release has completed before the panic goes on.
+// gives the lock back or ends its wait, of which the observers that know of the
+// grant or the wait are told, and a release has completed, before the panic goes
+// on.
 type Observer interface {
 	Observe(context.Context, Event)
 }

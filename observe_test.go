@@ -383,6 +383,61 @@ func TestPanickingObserver(t *testing.T) {
 	}
 }
 
+// TestPanicIsToldToTheOthers: who was told of a grant or a wait before another
+// observer panicked would believe in it for ever.
+func TestPanicIsToldToTheOthers(t *testing.T) {
+	for _, c := range []struct {
+		kind drawbridge.EventKind
+		name string
+		use  func(ctx context.Context, rw *drawbridge.RWMutex)
+		want []drawbridge.EventKind
+	}{
+		{drawbridge.Granted, "Lock", func(_ context.Context, rw *drawbridge.RWMutex) { rw.Lock() },
+			[]drawbridge.EventKind{drawbridge.Granted, drawbridge.Released}},
+		{drawbridge.Granted, "RLock", func(_ context.Context, rw *drawbridge.RWMutex) { rw.RLock() },
+			[]drawbridge.EventKind{drawbridge.Granted, drawbridge.Released}},
+		{drawbridge.Granted, "WithRLock", func(ctx context.Context, rw *drawbridge.RWMutex) {
+			_ = rw.WithRLock(ctx, func(context.Context) error { t.Error("entered"); return nil })
+		}, []drawbridge.EventKind{drawbridge.Granted, drawbridge.Released}},
+		{drawbridge.Upgraded, "Upgrade", func(_ context.Context, rw *drawbridge.RWMutex) { rw.ULock(); rw.Upgrade() },
+			[]drawbridge.EventKind{drawbridge.Granted, drawbridge.Upgraded, drawbridge.Downgraded}},
+		{drawbridge.Waiting, "a wait", func(_ context.Context, rw *drawbridge.RWMutex) { rw.RLock(); rw.Lock() },
+			[]drawbridge.EventKind{drawbridge.Granted, drawbridge.Waiting, drawbridge.GaveUp}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var rw drawbridge.RWMutex
+			var before, after []drawbridge.Event
+			note := func(to *[]drawbridge.Event) observerFunc {
+				return func(_ context.Context, e drawbridge.Event) { *to = append(*to, e) }
+			}
+			defer rw.Observe(note(&before))()
+			defer rw.Observe(observerFunc(func(_ context.Context, e drawbridge.Event) {
+				if e.Kind == c.kind {
+					panic("oh no")
+				}
+			}))()
+			defer rw.Observe(note(&after))()
+			if got := panicsWith(func() { c.use(t.Context(), &rw) }); got != "oh no" {
+				t.Errorf("panic %q", got)
+			}
+			var kinds []drawbridge.EventKind
+			for _, e := range before {
+				kinds = append(kinds, e.Kind)
+			}
+			if !slices.Equal(kinds, c.want) {
+				t.Errorf("the observer before was told %v, want %v", kinds, c.want)
+			}
+			if len(after) != len(before)-2 {
+				t.Errorf("the observer after was told %v, of what it could not know", after)
+			}
+			first, last := before[len(before)-2], before[len(before)-1]
+			if last.Hold != first.Hold || last.Kind == drawbridge.GaveUp && last.Wait != first.Wait {
+				t.Errorf("%+v does not end %+v", last, first)
+			}
+		})
+	}
+}
+
 // TestPanicAfterAWait: the lock goes on to the next in line.
 func TestPanicAfterAWait(t *testing.T) {
 	for _, p := range everyPolicy {

@@ -331,6 +331,8 @@ type GaveUp struct {
 
 func (g *GaveUp) count(err error) {
 	switch {
+	case err == nil:
+		// An observer has panicked, as Detect does for a certain deadlock.
 	case errors.Is(err, drawbridge.ErrDeadlock):
 		g.Deadlock++
 	case errors.Is(err, context.DeadlineExceeded):
