@@ -12,6 +12,14 @@ func (c *core) acquireContext(k *call) error {
 	return c.acquire(k)
 }
 
+// mustAcquire is acquire for a call without a context, which has nothing to fail
+// for.
+func (c *core) mustAcquire(k *call) {
+	if err := c.acquire(k); err != nil {
+		panic(err)
+	}
+}
+
 // acquire takes the lock for k and waits for it if it must.
 //
 //go:norace

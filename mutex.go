@@ -90,9 +90,8 @@ func (m *Mutex) acquire() {
 		return
 	}
 	k := m.call()
-	if err := m.core.acquire(&k); err != nil {
-		panic(err) // a call without a context has nothing to fail for
-	}
+	m.core.takeCaller(&k)
+	m.core.mustAcquire(&k)
 }
 
 func (m *Mutex) acquireContext(ctx context.Context) error {
@@ -101,6 +100,7 @@ func (m *Mutex) acquireContext(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return newWaitError(&k, 0, m.core.picture())
 	}
+	m.core.takeCaller(&k)
 	return m.core.acquire(&k)
 }
 

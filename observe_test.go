@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -468,6 +469,67 @@ func TestPanicAfterAWait(t *testing.T) {
 		})
 	}
 }
+
+// TestCallerIsTheCaller: a method that grows a function in between would name the
+// function instead of its caller.
+func TestCallerIsTheCaller(t *testing.T) {
+	var rw drawbridge.RWMutex
+	var mu drawbridge.Mutex
+	g := drawbridge.NewGuarded(0)
+	nothing := func(context.Context) error { return nil }
+	uses := map[string]func(ctx context.Context){
+		"Lock":         func(context.Context) { rw.Lock(); rw.Unlock() },
+		"RLock":        func(context.Context) { rw.RLock(); rw.RUnlock() },
+		"ULock":        func(context.Context) { rw.ULock(); rw.UUnlock() },
+		"LockContext":  func(ctx context.Context) { _ = rw.LockContext(ctx); rw.Unlock() },
+		"RLockContext": func(ctx context.Context) { _ = rw.RLockContext(ctx); rw.RUnlock() },
+		"ULockContext": func(ctx context.Context) { _ = rw.ULockContext(ctx); rw.UUnlock() },
+		"WithLock":     func(ctx context.Context) { _ = rw.WithLock(ctx, nothing) },
+		"WithRLock":    func(ctx context.Context) { _ = rw.WithRLock(ctx, nothing) },
+		"WithULock": func(ctx context.Context) {
+			_ = rw.WithULock(ctx, func(context.Context, func() error) error { return nil })
+		},
+		"Mutex.Lock":        func(context.Context) { mu.Lock(); mu.Unlock() },
+		"Mutex.LockContext": func(ctx context.Context) { _ = mu.LockContext(ctx); mu.Unlock() },
+		"Mutex.WithLock":    func(ctx context.Context) { _ = mu.WithLock(ctx, nothing) },
+		"Guarded.Read": func(ctx context.Context) {
+			_ = g.Read(ctx, func(context.Context, *int) error { return nil })
+		},
+		"Guarded.Write": func(ctx context.Context) {
+			_ = g.Write(ctx, func(context.Context, *int) error { return nil })
+		},
+	}
+	for _, asks := range []bool{true, false} {
+		var callers []uintptr
+		o := callerObserver{asks, func(_ context.Context, e drawbridge.Event) {
+			if e.Kind == drawbridge.Granted {
+				callers = append(callers, e.Caller)
+			}
+		}}
+		for name, use := range uses {
+			callers = nil
+			stops := []func(){rw.Observe(o), mu.Observe(o), g.Observe(o)}
+			use(t.Context())
+			for _, stop := range stops {
+				stop()
+			}
+			if len(callers) != 1 || asks != (callers[0] != 0) {
+				t.Fatalf("%s, asked %v: %v", name, asks, callers)
+			}
+			if f, _ := runtime.CallersFrames(callers).Next(); asks && !strings.Contains(f.Function, ".TestCallerIsTheCaller.") {
+				t.Errorf("%s was called by %q (%s:%d)", name, f.Function, f.File, f.Line)
+			}
+		}
+	}
+}
+
+// callerObserver is an observer that may ask who calls.
+type callerObserver struct {
+	asks bool
+	observerFunc
+}
+
+func (o callerObserver) WantsCallers() bool { return o.asks }
 
 // TestObserversComeAndGo under load. An observer that comes changes the way
 // that every call takes, and one that goes changes it back.

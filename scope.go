@@ -218,6 +218,7 @@ func (c *core) within(k *call, fn func(context.Context, *scope) error) error {
 	}
 	s := newScope(k, c)
 	k.scope = s
+	c.takeCaller(k)
 	ctx := context.Context(s)
 	if h := s.parent.on(c); h == nil {
 		if err := c.acquireContext(k); err != nil {

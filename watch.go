@@ -12,6 +12,8 @@ import (
 // when the observers go, so that the numbers of the lock's events go on.
 type watch struct {
 	observers []*Observer // of this lock alone, replaced and never changed
+	callers   int32       // of those that want to know who calls; read without mu
+	kept      bool        // there was one once, and whoever reads callers may still
 	seq       uint64
 
 	writer, upgradable holding // the holds inside that have an identity
@@ -21,18 +23,18 @@ type watch struct {
 // anybody observed.
 type holding struct {
 	hold  uint64
-	since time.Time
+	since time.Duration // by clock
 }
 
 var lastHold, lastWait atomic.Uint64
 
-func newHolding() holding { return holding{lastHold.Add(1), now()} }
+func newHolding() holding { return holding{lastHold.Add(1), clock()} }
 
 func (h holding) held() time.Duration {
 	if h.hold == 0 {
 		return 0
 	}
-	return now().Sub(h.since)
+	return clock() - h.since
 }
 
 // notice is what an event of a lock is made of, taken with mu and used without.
@@ -44,7 +46,7 @@ type notice struct {
 }
 
 //go:norace
-func (w *watch) needed() bool { return w.seq != 0 || len(w.observers) != 0 }
+func (w *watch) needed() bool { return w.seq != 0 || w.kept }
 
 // observed reports whether anybody wants the events of this lock. The caller
 // has mu.
@@ -273,7 +275,7 @@ func (c *core) emit(k *call, kind EventKind, n notice, waited time.Duration, err
 }
 
 func (k *call) event(kind EventKind, n notice) Event {
-	e := Event{Lock: k.lock, Kind: kind, Mode: k.mode, Seq: n.seq, Hold: n.hold, Wait: k.wait}
+	e := Event{Lock: k.lock, Kind: kind, Mode: k.mode, Seq: n.seq, Hold: n.hold, Wait: k.wait, Caller: k.caller}
 	if k.key != nil {
 		e.Key = k.key.boxed()
 	}
@@ -321,10 +323,16 @@ func (c *core) observe(k *call, o Observer) (stop func()) {
 
 //go:norace
 func (c *core) setObservers(k *call, entry *Observer, change func([]*Observer, *Observer) []*Observer) {
+	wants := wantsCallers(entry)
 	c.lock()
 	defer c.unlock()
 	w := &c.queueOf(k).watch
+	before := len(w.observers)
 	w.observers = change(w.observers, entry)
+	w.kept = true
+	if wants {
+		atomic.AddInt32(&w.callers, int32(len(w.observers)-before))
+	}
 	for {
 		old := c.state.Load()
 		next := old &^ watched
