@@ -136,7 +136,7 @@ func (c *core) enterPastDoor(k *call) {
 //go:norace
 func (c *core) await(k *call, w *waiter, s *scope, done <-chan struct{}) error {
 	if k.ctx != nil || k.mode == Write && k.policy == Balanced || c.observed() {
-		w.since = now()
+		w.since = clock()
 	}
 	c.settleFor(w)
 	granted := w.granted.Load()
@@ -186,8 +186,8 @@ func (c *core) awaitKnown(k *call, w *waiter, s *scope, done <-chan struct{}) er
 //go:norace
 func (c *core) conclude(k *call, w *waiter, granted bool, deadlock *DeadlockError) error {
 	var waited time.Duration
-	if !w.since.IsZero() { // it is, if somebody began to observe meanwhile
-		waited = now().Sub(w.since)
+	if w.since != 0 { // it is 0 if somebody began to observe meanwhile
+		waited = w.since.age()
 	}
 	n := c.noteGranted(w)
 	kind, back := Granted, leaves(k.mode)
@@ -257,7 +257,8 @@ func (c *core) sleep(w *waiter, done <-chan struct{}) (granted bool) {
 
 // withdraw takes w out of the queue, unless it has been granted meanwhile. A
 // waiter that gives up may have been the reason why others wait, so this is
-// settled like a release. The caller has mu; withdraw leaves it.
+// settled like a release, unless it stood behind another one, which still is the
+// reason. The caller has mu; withdraw leaves it.
 //
 //go:norace
 func (c *core) withdraw(w *waiter) (granted bool) {
@@ -275,9 +276,12 @@ func (c *core) withdraw(w *waiter) (granted bool) {
 		raceEnable()
 		return true
 	}
+	behind := w.prev != nil
 	c.q.remove(w)
 	var list wakeList
-	c.settle(nothing, &list)
+	if !behind {
+		c.settle(nothing, &list)
+	}
 	c.unlockAndWake(&list)
 	return false
 }

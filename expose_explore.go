@@ -130,7 +130,6 @@ func (q *queue) fingerprint(h *sched.Hash) {
 func (w *waiter) fingerprint(h *sched.Hash) {
 	h.Add(who(w.next))
 	h.Add(who(w.prev))
-	h.Add(who(w.nextWoken))
 	h.Add(who(w.after))
 	h.Add(uint64(w.mode))
 	h.Bool(w.upgrade)
@@ -138,7 +137,7 @@ func (w *waiter) fingerprint(h *sched.Hash) {
 	h.Bool(w.signalled)
 	h.Add(w.rank())
 	if w.owner != nil {
-		h.Add(uint64(w.since.Sub(epoch)))
+		h.Add(uint64(w.since))
 	}
 	h.Bool(w.seq != 0)
 	h.Bool(w.hold != 0)

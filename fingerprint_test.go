@@ -21,7 +21,7 @@ func TestFingerprintIsComplete(t *testing.T) {
 		{watch{}, []string{"observers", "callers", "kept", "seq", "writer", "upgradable"}},
 		{holding{}, []string{"hold", "since"}},
 		{list{}, []string{"first", "last", "len"}},
-		{waiter{}, []string{"next", "prev", "nextWoken", "after", "mode", "upgrade", "granted", "signalled", "ticket", "since", "seq", "hold", "parking"}},
+		{waiter{}, []string{"next", "prev", "after", "granted", "signalled", "upgrade", "mode", "ticket", "since", "seq", "hold", "parking"}},
 		{parking{}, []string{"owner", "cancellable", "asleep", "wakes", "mu", "done"}},
 	} {
 		var fields []string

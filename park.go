@@ -8,12 +8,11 @@ import "sync"
 // sync.Cond of its own; one that can sleeps on a channel, made for this wait
 // alone so that it belongs to the same synctest bubble as the sleeper.
 type parking struct {
-	cond     sync.Cond
-	handover handover
-	wakes    chan struct{} // nil for a wait on cond
+	cond  sync.Cond
+	wakes chan struct{} // nil for a wait on cond
 }
 
-// handover is the Locker of a waiter's cond. Cond.Wait joins the cond's list
+// handover is a lock's mu as the Locker of a waiter's cond. Cond.Wait joins the cond's list
 // and then calls Unlock, which leaves the lock's mu: no wake can fall between
 // the two, since whoever wants to send one must have mu. Woken, it calls Lock,
 // which does not take mu, since a granted waiter has no use for it.
@@ -21,18 +20,15 @@ type parking struct {
 // The sleep itself is not hidden from the race detector: synctest.Wait comes
 // after what the sleeper did before it fell asleep, and that edge is made in
 // the sleep. It adds no other, since those who wake are hidden.
-type handover struct{ mu *section }
+type handover section
 
 func (h *handover) Lock() { raceDisable() }
 
 //go:norace
 func (h *handover) Unlock() {
-	h.mu.unlock()
+	(*section)(h).unlock()
 	raceEnable()
 }
-
-// init prepares a new waiter's parking.
-func (p *parking) init() { p.cond.L = &p.handover }
 
 // reset leaves nothing of a wait.
 //
@@ -45,8 +41,9 @@ func (p *parking) reset() { p.wakes = nil }
 //go:norace
 func (w *waiter) park(mu *section, done <-chan struct{}) (expired bool) {
 	if w.wakes == nil {
-		w.handover.mu = mu
+		w.cond.L = (*handover)(mu)
 		w.cond.Wait()
+		w.cond.L = nil
 		return false
 	}
 	mu.unlock()

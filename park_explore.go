@@ -16,8 +16,6 @@ type parking struct {
 	done        <-chan struct{}
 }
 
-func (p *parking) init() {}
-
 // reset leaves nothing of a wait, as far as park.go does: a wake that is still
 // on its way to the cond or the channel is not called back by it.
 func (p *parking) reset() {

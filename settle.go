@@ -183,7 +183,7 @@ func (p *plan) admitBalanced(ch change, writer *waiter) {
 //
 //go:norace
 func overdue(w *waiter) bool {
-	age := now().Sub(w.since)
+	age := w.since.age()
 	return age > patience || age < 0
 }
 

@@ -1,19 +1,16 @@
 package drawbridge
 
-import "time"
-
 // waiter is one call in the queue of a lock.
 //
-// Its plain fields are guarded by the lock's mu, except that the links of a
-// wakeList belong to the one who wakes it, and that the caller may read what a
-// grant wrote once it has seen granted.
+// Its plain fields are guarded by the lock's mu, except that the caller may read
+// what a grant wrote once it has seen granted, and that the next of a granted
+// waiter belongs to the one who wakes it.
+//
+// In a long queue each waiter comes from memory and not from a cache. It has two
+// cache lines: this one for those who decide, parking for those who wake.
 type waiter struct {
-	next, prev *waiter // in its list
-	nextWoken  *waiter // in a wakeList
+	next, prev *waiter // in its list; once granted, next is in a wakeList
 	after      *waiter // whose wake this one passes on
-
-	mode    Mode
-	upgrade bool // the caller holds upgradably and wants to write
 
 	// granted is set by the one who changed the state for this waiter: from
 	// then on the waiter owns the lock. It is never unset while the waiter
@@ -24,10 +21,13 @@ type waiter struct {
 	// sends a second one meanwhile.
 	signalled bool
 
-	ticket uint64    // order of arrival, among all waiters of the lock
-	since  time.Time // when it came, if anybody will want to know
-	seq    uint64    // of the grant, on an observed lock
-	hold   uint64    // likewise
+	upgrade bool // the caller holds upgradably and wants to write
+	mode    Mode
+
+	ticket uint64 // order of arrival, among all waiters of the lock
+	since  moment // when it came, if anybody will want to know
+	seq    uint64 // of the grant, on an observed lock
+	hold   uint64 // likewise
 
 	parking
 }
@@ -37,11 +37,7 @@ type waiter struct {
 // A waiter may travel between testing/synctest bubbles in this pool, so it
 // keeps nothing that belongs to one. A channel would: used outside the bubble
 // that made it, it ends the process. The list inside a sync.Cond does not.
-var waiters = pool{New: func() any {
-	w := new(waiter)
-	w.parking.init()
-	return w
-}}
+var waiters = pool{New: func() any { return new(waiter) }}
 
 //go:norace
 func newWaiter(m Mode) *waiter {
@@ -54,11 +50,10 @@ func newWaiter(m Mode) *waiter {
 //
 //go:norace
 func (w *waiter) free() {
-	w.next, w.prev, w.nextWoken = nil, nil, nil
+	w.next, w.prev = nil, nil
 	w.upgrade, w.signalled = false, false
 	w.granted.Store(false)
-	w.since = time.Time{}
-	w.seq, w.hold = 0, 0
+	w.since, w.seq, w.hold = 0, 0, 0
 	w.parking.reset()
 	waiters.Put(w)
 }
@@ -78,24 +73,18 @@ func (w *waiter) passOn() {
 // thousand readers that enter together must not meet the mutex of the one who
 // lets them in.
 type wakeList struct {
-	first, last *waiter
+	first, last *waiter // granted, and so in no other list
+	competitor  *waiter // not granted
 	reader      *waiter // the last but one of the readers in it, or the only one
 	self        *waiter // the caller's own waiter, which is awake
 }
 
-// grant makes w the owner. The state has been changed for it in the same
-// critical section.
+// grant makes w the owner and promises it a wake, unless one is on its way
+// already. The state has been changed for it in the same critical section.
 //
 //go:norace
 func (l *wakeList) grant(w *waiter) {
 	w.granted.Store(true)
-	l.signal(w)
-}
-
-// signal promises a wake to w, unless one is on its way already.
-//
-//go:norace
-func (l *wakeList) signal(w *waiter) {
 	if w.signalled || w == l.self {
 		return
 	}
@@ -103,25 +92,25 @@ func (l *wakeList) signal(w *waiter) {
 	if l.last == nil {
 		l.first = w
 	} else {
-		l.last.nextWoken = w
+		l.last.next = w
 	}
 	l.last = w
 }
 
 // compete wakes w, a writer, to compete. If readers were granted in the same
 // step it is one of them that will wake it, when it runs: a writer that runs
-// before them closes the door on all of them at once, to wait for each of them
-// to come and go, and then it is their turn to wait, and so on, in lockstep. The
+// before them closes the door on all of them at once, to wait for each of them to
+// come and go, and then it is their turn to wait, and so on, in lockstep. The
 // last but one is the last that the scheduler lets run.
 //
 //go:norace
 func (l *wakeList) compete(w *waiter) {
-	if l.reader == nil {
-		l.signal(w)
-		return
-	}
 	w.signalled = true
-	l.reader.after = w
+	if l.reader == nil {
+		l.competitor = w
+	} else {
+		l.reader.after = w
+	}
 }
 
 // wake delivers the wakes, in order, without mu.
@@ -130,10 +119,13 @@ func (l *wakeList) compete(w *waiter) {
 func (l *wakeList) wake() {
 	for w := l.first; w != nil; {
 		// Once woken, a waiter may be gone and used again.
-		next := w.nextWoken
-		w.nextWoken = nil
+		next := w.next
+		w.next = nil
 		w.wake()
 		w = next
+	}
+	if w := l.competitor; w != nil {
+		w.wake()
 	}
 }
 

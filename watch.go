@@ -23,7 +23,7 @@ type watch struct {
 // anybody observed.
 type holding struct {
 	hold  uint64
-	since time.Duration // by clock
+	since moment
 }
 
 var lastHold, lastWait atomic.Uint64
@@ -34,7 +34,7 @@ func (h holding) held() time.Duration {
 	if h.hold == 0 {
 		return 0
 	}
-	return clock() - h.since
+	return h.since.age()
 }
 
 // notice is what an event of a lock is made of, taken with mu and used without.

@@ -40,6 +40,7 @@ func allRows() []row {
 		snapshotRows(),
 		keyedRows(),
 		seedRows(),
+		watchedRows(),
 	)
 }
 

@@ -96,14 +96,18 @@ func (r *record) Observe(ctx context.Context, e drawbridge.Event) {
 }
 
 func (r *record) waiting(ctx context.Context, e drawbridge.Event, near []uintptr) {
-	var buf labelsBuffer
-	s, l := r.callSite(ctx, e, near), r.labelsOf(ctx, &buf)
+	var s site
+	var packed []byte
+	if r.detail != Times {
+		var buf labelsBuffer
+		s, packed = r.callSite(ctx, e, near), packLabels(ctx, &buf)
+	}
 	t := traceWait(ctx, r.name, e.Mode)
 	now := r.clock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.newCall()
-	*c = call{lane: r.laneOf(e), since: now, mode: e.Mode, upgrade: e.Hold != 0, site: s, labels: r.keep(l), key: e.Key, traced: t}
+	*c = call{lane: r.laneOf(e), since: now, mode: e.Mode, upgrade: e.Hold != 0, site: s, labels: r.keep(packed), key: e.Key, traced: t}
 	r.waits.put(e.Wait, c)
 	r.keys.waits(e.Key, 1)
 }
@@ -114,10 +118,7 @@ func (r *record) WantsCallers() bool { return r.detail == Sites }
 
 // callSite returns the site of the call that is being observed.
 func (r *record) callSite(ctx context.Context, e drawbridge.Event, near []uintptr) site {
-	if r.detail == Times {
-		return site{}
-	}
-	if r.detail == Sites && isSite(e.Caller) {
+	if r.detail == Sites && len(near) == 0 {
 		return site{pc: e.Caller}
 	}
 	s, frames := callSite(r.detail, near)
@@ -151,13 +152,6 @@ func (r *record) laneOf(e drawbridge.Event) uint64 {
 	return 2 * e.Hold
 }
 
-func (r *record) labelsOf(ctx context.Context, buf *labelsBuffer) []byte {
-	if r.detail == Times {
-		return nil
-	}
-	return packLabels(ctx, buf)
-}
-
 // keep makes labels of what packLabels has returned.
 func (r *record) keep(packed []byte) labels {
 	if len(packed) == 0 {
@@ -170,11 +164,11 @@ func (r *record) keep(packed []byte) labels {
 }
 
 func (r *record) granted(ctx context.Context, e drawbridge.Event, near []uintptr) {
-	var buf labelsBuffer
 	var s site
 	var packed []byte
-	if e.Wait == 0 {
-		s, packed = r.callSite(ctx, e, near), r.labelsOf(ctx, &buf)
+	if e.Wait == 0 && r.detail != Times {
+		var buf labelsBuffer
+		s, packed = r.callSite(ctx, e, near), packLabels(ctx, &buf)
 	}
 	now := r.clock()
 	r.mu.Lock()

@@ -14,7 +14,9 @@ type fault struct {
 var faults = []fault{
 	// A cancel that is not a release.
 	{"cancel", "a waiter that gives up leaves the others asleep", "acquire.go",
-		"	c.q.remove(w)\n	var list wakeList\n	c.settle(nothing, &list)\n", "	c.q.remove(w)\n	var list wakeList\n"},
+		"	if !behind {\n		c.settle(nothing, &list)\n	}\n", "	_ = behind\n"},
+	{"cancel", "only a waiter behind another is taken for one that kept others out", "acquire.go",
+		"	if !behind {\n", "	if behind {\n"},
 	{"cancel", "a waiter that gives up stays in the queue", "acquire.go",
 		"	c.q.remove(w)\n", ""},
 	{"cancel", "a drainer that gives up stays the drainer", "queue.go",
@@ -22,7 +24,7 @@ var faults = []fault{
 	{"cancel", "a writer's place is given up without its bit", "settle.go",
 		"	p.set(writersWait, waiting > 0)\n", "	if waiting > 0 {\n		p.state |= writersWait\n	}\n"},
 	{"cancel", "a grant that came before the cancel is lost", "acquire.go",
-		"	if w.granted.Load() {\n		c.mu.unlock()\n		w.passOn()\n		raceEnable()\n		return true\n	}\n	c.q.remove(w)\n", "	if !w.granted.Load() {\n		c.q.remove(w)\n	}\n"},
+		"	if w.granted.Load() {\n		c.mu.unlock()\n		w.passOn()\n		raceEnable()\n		return true\n	}\n	behind := w.prev != nil\n	c.q.remove(w)\n", "	behind := w.prev != nil\n	if !w.granted.Load() {\n		c.q.remove(w)\n	}\n"},
 	{"cancel", "a grant that came too late is kept", "acquire.go",
 		"	case granted && (k.ctx == nil || k.ctx.Err() == nil):\n", "	case granted:\n"},
 	{"cancel", "a grant that came too late is given to nobody", "acquire.go",
@@ -48,7 +50,7 @@ var faults = []fault{
 		"		if c.state.CompareAndSwap(old, p.state) {\n			p.carryOut(list)\n			ch, again = nothing, p.again\n		}\n",
 		"		p.carryOut(list)\n		list.wake()\n		*list = wakeList{self: list.self}\n		c.state.Store(p.state)\n		ch, again = nothing, p.again\n"},
 	{"grant", "readers are woken and not granted", "settle.go",
-		"		q.readers.remove(w)\n		q.noteGrant(w)\n		list.grant(w)\n", "		q.readers.remove(w)\n		q.noteGrant(w)\n		list.signal(w)\n"},
+		"		q.readers.remove(w)\n		q.noteGrant(w)\n		list.grant(w)\n", "		q.readers.remove(w)\n		q.noteGrant(w)\n		list.competitor = w\n"},
 	{"grant", "a grant is not marked", "waiter.go",
 		"	w.granted.Store(true)\n", ""},
 	{"grant", "a newcomer takes the lock of one that was granted", "acquire.go",
@@ -60,11 +62,11 @@ var faults = []fault{
 	{"grant", "a used waiter seems to have a wake on its way", "waiter.go",
 		"	w.upgrade, w.signalled = false, false\n", "	w.upgrade = false\n"},
 	{"grant", "the list goes on through a waiter that is gone", "waiter.go",
-		"		next := w.nextWoken\n		w.nextWoken = nil\n		w.wake()\n		w = next\n", "		w.wake()\n		next := w.nextWoken\n		w.nextWoken = nil\n		w = next\n"},
+		"		next := w.next\n		w.next = nil\n		w.wake()\n		w = next\n", "		w.wake()\n		next := w.next\n		w.next = nil\n		w = next\n"},
 	{"grant", "a waiter is woken twice", "waiter.go",
 		"	if w.signalled || w == l.self {\n", "	if w == l.self {\n"},
 	{"grant", "one of several is not woken", "waiter.go",
-		"		l.last.nextWoken = w\n", "		l.first.nextWoken = w\n"},
+		"		l.last.next = w\n	}\n	l.last = w\n}\n\n// compete", "		l.first.next = w\n	}\n	l.last = w\n}\n\n// compete"},
 
 	// Lost wakes.
 	{"lost wake", "a reader does not pass on the wake of a writer", "acquire.go",
