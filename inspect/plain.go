@@ -105,16 +105,11 @@ func (p *plainReaders) mean(now time.Duration) time.Duration {
 type recentWaits struct {
 	second int64 // since the watch, of the newest count
 	ended  [seconds]uint32
-	waited [seconds]time.Duration
 }
 
 const seconds = 60
 
-func (w *recentWaits) add(now, waited time.Duration) {
-	i := w.advance(now)
-	w.ended[i]++
-	w.waited[i] += waited
-}
+func (w *recentWaits) add(now time.Duration) { w.ended[w.advance(now)]++ }
 
 // advance forgets the seconds that have gone by and returns the place of the
 // present one.
@@ -124,20 +119,26 @@ func (w *recentWaits) advance(now time.Duration) int {
 		*w = recentWaits{second: s}
 	}
 	for ; w.second < s; w.second++ {
-		i := (w.second + 1) % seconds
-		w.ended[i], w.waited[i] = 0, 0
+		w.ended[(w.second+1)%seconds] = 0
 	}
 	return int(s % seconds)
 }
 
-// list returns the counts, oldest first, and their sum.
-func (w *recentWaits) list(now time.Duration) (l []uint32, n uint64) {
+// list returns the counts, oldest first.
+func (w *recentWaits) list(now time.Duration) []uint32 {
 	last := w.advance(now)
-	l = make([]uint32, 0, seconds)
+	l := make([]uint32, 0, seconds)
 	for i := 1; i <= seconds; i++ {
-		c := w.ended[(last+i)%seconds]
-		l = append(l, c)
+		l = append(l, w.ended[(last+i)%seconds])
+	}
+	return l
+}
+
+// sum returns how many waits there were in all of them.
+func (w *recentWaits) sum(now time.Duration) (n uint64) {
+	w.advance(now)
+	for _, c := range w.ended {
 		n += uint64(c)
 	}
-	return l, n
+	return n
 }

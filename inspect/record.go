@@ -215,7 +215,7 @@ func (r *record) endWait(e drawbridge.Event, now time.Duration) *call {
 			m.wait = new(Histogram)
 		}
 		m.wait.Add(e.Waited)
-		r.recent.add(now, e.Waited)
+		r.recent.add(now)
 		r.keys.waited(e.Key, e.Waited)
 	}
 	if w == nil {

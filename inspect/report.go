@@ -210,7 +210,7 @@ func (r *record) load() (longestWait time.Duration, recent, holds uint64) {
 	for w := range r.waits.all() {
 		longestWait = max(longestWait, now-w.since)
 	}
-	_, recent = r.recent.list(now)
+	recent = r.recent.sum(now)
 	for _, m := range r.modes {
 		holds += m.holds
 	}
@@ -247,7 +247,7 @@ func (r *record) reportAfter(after *uint64) (l Lock, lost uint64) {
 		Read: r.mode(drawbridge.Read), Upgradable: r.mode(drawbridge.Upgradable), Write: r.mode(drawbridge.Write),
 		GaveUp: r.gaveUp, Upgrades: r.upgrades, Downgrades: r.downgrades,
 	}
-	l.WaitsBySecond, _ = r.recent.list(now)
+	l.WaitsBySecond = r.recent.list(now)
 	s.holds, s.waits = r.holds.copies(), r.waits.copies()
 	if state == nil {
 		state = r.counted()

@@ -3,7 +3,6 @@ package inspect
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -115,7 +114,7 @@ func (g *registry) get(id uint64) *record {
 	return g.records[id].Value()
 }
 
-// all returns the records in the order of their watches.
+// all returns the records, in no order.
 func (g *registry) all() []*record {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,7 +125,6 @@ func (g *registry) all() []*record {
 			l = append(l, r)
 		}
 	}
-	slices.SortFunc(l, func(a, b *record) int { return int(int64(a.id - b.id)) })
 	return l
 }
 
