@@ -35,6 +35,7 @@ const (
 	inside                        // of the locks, or of this package
 	scoped                        // inside, and of a scoped call
 	manyKeys                      // inside, and of Keyed.WithLocks
+	bottom                        // of the runtime, below every goroutine
 )
 
 // kinds remembers the kind of every program counter that was met. It is
@@ -74,6 +75,8 @@ func classify(f Frame) frameKind {
 		return manyKeys
 	case own || strings.HasPrefix(f.Function, "sync."):
 		return inside
+	case f.Function == "runtime.goexit":
+		return bottom
 	}
 	return outside
 }
@@ -118,7 +121,8 @@ func callSite(d Detail, near []uintptr) (s site, frames int) {
 }
 
 // find looks for the first frame outside, and returns how many it has looked
-// at; 0 if there is none.
+// at; 0 if there is none. What a lock does on a goroutine of its own, as a
+// Snapshot does, has its site there.
 func (s *site) find(pcs []uintptr) (frames int) {
 	for i, pc := range pcs {
 		switch kindOfFrame(pc) {
@@ -127,6 +131,11 @@ func (s *site) find(pcs []uintptr) (frames int) {
 		case outside:
 			s.pc = pc
 			return i + 1
+		case bottom:
+			if i > 0 {
+				s.pc = pcs[i-1]
+				return i
+			}
 		}
 	}
 	return 0

@@ -10,12 +10,24 @@ import (
 	"time"
 )
 
+// noLocks is what there is to say when a process watches no lock.
+const noLocks = "No lock is watched. The program makes one known by inspect.Watch; " +
+	"locks of a cluster engine are not among them, \"drawbridge locks\" lists those."
+
 // WriteText writes report as a table for people, and what each lock that is
 // held or waited for has inside. Names and labels are quoted where they have
 // anything but plain printable text, so that they cannot drive a terminal.
 func WriteText(w io.Writer, report *Report) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s: %d locks watched, %s\n", plain(report.Program), report.Watched, report.Time.Format(time.RFC3339))
+	locks := "locks"
+	if report.Watched == 1 {
+		locks = "lock"
+	}
+	fmt.Fprintf(b, "%s: %d %s watched, %s\n", plain(report.Program), report.Watched, locks, report.Time.Format(time.RFC3339))
+	if report.Watched == 0 {
+		b.WriteString("\n" + noLocks + "\n")
+		return b.Flush()
+	}
 	if report.LeftOut > 0 {
 		fmt.Fprintf(b, "the busiest %d of them:\n", len(report.Locks))
 	}

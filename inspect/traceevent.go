@@ -13,7 +13,7 @@ import (
 // ui.perfetto.dev and chrome://tracing open.
 type traceEvent struct {
 	Name  string         `json:"name"`
-	Cat   string         `json:"cat,omitempty"`
+	Cat   string         `json:"cat"`
 	Phase string         `json:"ph"`
 	Time  float64        `json:"ts"` // microseconds
 	Dur   *float64       `json:"dur,omitempty"`
@@ -47,9 +47,9 @@ func writeTrace(w io.Writer, locks []Lock) error {
 	micro := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 	for i := range locks {
 		l := &locks[i]
-		write(traceEvent{Name: "process_name", Phase: "M", PID: l.ID, Args: map[string]any{"name": l.Name}})
+		write(traceEvent{Name: "process_name", Cat: "__metadata", Phase: "M", PID: l.ID, Args: map[string]any{"name": l.Name}})
 		for n, lane := range lanes[i] {
-			write(traceEvent{Name: "thread_name", Phase: "M", PID: l.ID, TID: n + 1, Args: map[string]any{"name": lane.name(n)}})
+			write(traceEvent{Name: "thread_name", Cat: "__metadata", Phase: "M", PID: l.ID, TID: n + 1, Args: map[string]any{"name": lane.name(n)}})
 			for _, s := range lane.spans {
 				dur := micro(s.Began - s.Ended)
 				e := traceEvent{Name: s.Kind + " to " + s.Mode, Cat: s.Kind, Phase: "X", PID: l.ID, TID: n + 1,

@@ -175,8 +175,8 @@ func TestReportOfABusyLock(t *testing.T) {
 	})
 }
 
-// TestTraceLoads reads the trace by the rules of the format: every X event has
-// a time and a duration, and the events of a thread do not overlap.
+// TestTraceLoads reads the trace by the rules of the format: every event has a
+// category, without which some parsers fail, every X event has a time and a duration, and the events of a thread do not overlap.
 func TestTraceLoads(t *testing.T) {
 	busyLock(t, func(r *record) {
 		after := uint64(0)
@@ -188,6 +188,7 @@ func TestTraceLoads(t *testing.T) {
 		var trace struct {
 			TraceEvents []struct {
 				Name, Ph string
+				Cat      *string
 				Ts       *float64
 				Dur      *float64
 				Pid, Tid *int
@@ -200,7 +201,7 @@ func TestTraceLoads(t *testing.T) {
 		ends := map[int]float64{}
 		n := 0
 		for _, e := range trace.TraceEvents {
-			if e.Ts == nil || e.Pid == nil || e.Tid == nil || e.Name == "" {
+			if e.Ts == nil || e.Cat == nil || e.Pid == nil || e.Tid == nil || e.Name == "" {
 				t.Fatalf("an event lacks a field: %+v", e)
 			}
 			if e.Ph != "X" {
@@ -527,6 +528,32 @@ func TestSnapshotShowsItsStatus(t *testing.T) {
 		}
 		if l.Snapshot.Error != "no route" {
 			t.Errorf("error %q", l.Snapshot.Error)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestTextWithoutLocks(t *testing.T) {
+	var b strings.Builder
+	if err := WriteText(&b, &Report{Program: "program"}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "0 locks watched") || !strings.Contains(b.String(), "inspect.Watch") || strings.Contains(b.String(), "STATE") {
+		t.Errorf("%s", b.String())
+	}
+}
+
+// TestSiteOfABackgroundRefresh: what a Snapshot does on a goroutine of its own
+// has no caller, and the runtime is not one.
+func TestSiteOfABackgroundRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s drawbridge.Snapshot[int]
+		defer Watch("background", &s)()
+		go s.Refresh(t.Context(), func(context.Context) (*int, error) { time.Sleep(time.Hour); return new(int), nil })
+		time.Sleep(time.Second)
+		l := find(t, "background")
+		if len(l.Holders) != 1 || len(l.Holders[0].Stack) != 1 || !strings.HasPrefix(l.Holders[0].Stack[0].Function, module+".") {
+			t.Errorf("holders %+v", l.Holders)
 		}
 		time.Sleep(time.Hour)
 	})

@@ -40,13 +40,14 @@ source.onmessage = (m) => {
 	const report = JSON.parse(m.data);
 	lastHeard = Date.now();
 	notice("");
-	if (report.tick <= lastTick) lastTick = 0; // another stream, after the connection was lost
+	if (report.tick <= lastTick) view.again?.(report); // another stream, after the connection was lost
 	dropped += report.dropped ?? 0;
 	lastTick = report.tick;
 	$("program").textContent = "of " + report.program;
 	document.title = lock ? report.locks[0].name + " – lock of " + report.program : "Locks of " + report.program;
-	live();
 	if (!paused) view.show(report);
+	else dropped += view.keep?.(report) ?? 0;
+	live();
 };
 source.onerror = () => {
 	if (source.readyState === EventSource.CLOSED) {

@@ -5,6 +5,7 @@ import { duration, el, place, svg, who } from "./text.js";
 
 const rowHeight = 22;
 const maxLanes = 40;
+const maxSpans = 4000;
 const zooms = [1, 2, 5, 10, 20, 60]; // seconds
 
 export class Lanes {
@@ -51,21 +52,33 @@ export class Lanes {
 		addEventListener("resize", () => this.draw());
 	}
 
-	// add takes the spans of a report of the lock.
+	// forget drops what the next report brings once more. A clock that has gone
+	// back is that of another process, of whose lock nothing is known.
+	forget(clock) {
+		this.spans = [];
+		if (clock < this.clock) this.laneOf = new Map();
+	}
+
+	// add takes the spans of a report of the lock and returns how many it has
+	// left out. What is shown in a pause stays.
 	add(l) {
 		this.clock = l.clock_ns;
 		this.heard = performance.now();
 		const span = (s, from, to) => ({ ...s, from, to, who: [s.key ? "key " + s.key : "", who(s.labels)].filter(Boolean).join(", ") });
-		for (const s of l.spans ?? []) this.spans.push(span(s, this.clock - s.began_ns, this.clock - s.ended_ns));
+		const came = (l.spans ?? []).map((s) => span(s, this.clock - s.began_ns, this.clock - s.ended_ns));
+		const room = this.paused ? Math.max(0, 2 * maxSpans - this.spans.length) : came.length;
+		this.spans.push(...came.slice(0, room));
 		const now = (c, kind) => span({ ...c, call: c.id, kind, site: c.stack?.[0] }, this.clock - c.in_mode_ns, Infinity);
 		this.current = [...l.holders.map((c) => now(c, "holds")), ...l.waiters.map((c) => now(c, "waits"))];
 		if (l.plain_readers.inside) {
 			this.current.push(span({ call: "plain", kind: "readers inside", mode: "read" }, this.clock - l.plain_readers.oldest_ns, Infinity));
 		}
-		const old = this.clock - zooms.at(-1) * 1e9;
-		this.spans = this.spans.filter((s) => s.to > old).slice(-4000);
+		const old = (this.frozen ?? this.clock) - zooms.at(-1) * 1e9;
+		this.spans = this.spans.filter((s) => s.to > old);
+		if (!this.paused) this.spans = this.spans.slice(-maxSpans);
 		this.assign();
-		if (this.still.matches) this.draw();
+		if (this.still.matches && !this.paused) this.draw();
+		return came.length - Math.min(room, came.length);
 	}
 
 	// assign gives each call a lane, the first that is free when it begins.
@@ -134,7 +147,7 @@ export class Lanes {
 		const gutter = width < 500 ? 64 : 150;
 		const seconds = zooms[this.zoom];
 		const x = (t) => gutter + (width - gutter) * Math.max(0, 1 - (now - t) / (seconds * 1e9));
-		const visible = [...this.spans, ...this.current].filter((s) => s.to > now - seconds * 1e9);
+		const visible = [...this.spans, ...this.current].filter((s) => s.to > now - seconds * 1e9 && s.from <= now);
 		// Only lanes with something in them take a row, in the order of lanes.
 		const used = [...new Set(visible.map((s) => s.lane))].sort((a, b) => a - b);
 		const row = new Map(used.slice(0, maxLanes).map((lane, i) => [lane, i]));

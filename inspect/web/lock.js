@@ -35,6 +35,13 @@ export class LockPage {
 		if (l.keys) this.keys.put(keyTable(l.keys));
 	}
 
+	// keep takes what has happened while the page stands still, and returns how
+	// much of it was too much.
+	keep(report) { return this.lanes.add(report.locks[0]); }
+
+	// again begins anew: the first report of a stream repeats what is known.
+	again(report) { this.lanes.forget(report.locks[0].clock_ns); }
+
 	pause(on) { this.lanes.pause(on); }
 	key(key) { return this.lanes.key(key); }
 

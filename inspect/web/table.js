@@ -93,7 +93,10 @@ export class Table {
 				return (x < y ? -1 : x > y ? 1 : a.id - b.id) * (down ? -1 : 1);
 			});
 		}
-		this.summary.textContent = plural(this.report.watched, "lock") + " watched"
+		this.body.parentElement.hidden = this.report.watched === 0;
+		this.summary.textContent = this.report.watched === 0
+			? "No lock is watched. The program makes one known by inspect.Watch; locks of a cluster engine are not among them, “drawbridge locks” lists those."
+			: plural(this.report.watched, "lock") + " watched"
 			+ (this.report.left_out ? `, the busiest ${count(this.report.locks.length)} shown` : "")
 			+ (wanted ? `, ${count(locks.length)} of them match` : "") + ".";
 		this.place(locks.slice(0, 2000));

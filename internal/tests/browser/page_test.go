@@ -226,6 +226,28 @@ func TestPage(t *testing.T) {
 		until(t, ctx, "live again", `document.getElementById("status").textContent.startsWith("Live")`)
 	})
 
+	t.Run("has what happened in a pause", func(t *testing.T) {
+		n := eval[int](t, ctx, `new Promise((done) => {
+			const pause = document.getElementById("pause");
+			pause.click();
+			setTimeout(() => {
+				pause.click();
+				setTimeout(() => {
+					// From 3 to 1 seconds ago, of the last 10.
+					const lanes = document.getElementById("lanes");
+					const x = (ago) => 150 + (lanes.clientWidth - 150) * (1 - ago / 10);
+					done([...lanes.querySelectorAll("rect[data-index]:not(.readers)")].filter((r) => {
+						const from = Number(r.getAttribute("x"));
+						return from > x(3) && from + Number(r.getAttribute("width")) < x(1);
+					}).length);
+				}, 400);
+			}, 3500);
+		})`)
+		if n == 0 {
+			t.Error("nothing of what happened in the pause is in the lanes")
+		}
+	})
+
 	address := eval[string](t, ctx, `location.href`)
 	filled := 60
 	if *screenshots != "" {
@@ -280,6 +302,16 @@ func colourScheme(scheme string) chromedp.Action[chromedp.Void] {
 		})
 		return err
 	})
+}
+
+// TestNoLocks: an empty table would leave open whether the page works.
+func TestNoLocks(t *testing.T) {
+	server, url := serve(t)
+	ctx := browser(t)
+	run(t, ctx, chromedp.Navigate("about:blank"))
+	complain(t, ctx, server.URL)
+	run(t, ctx, chromedp.EmulateViewport(360, 900), chromedp.Navigate(url))
+	until(t, ctx, "words", `document.getElementById("summary").textContent.includes("inspect.Watch") && document.getElementById("locks").clientHeight === 0`)
 }
 
 // TestRestOfManyLocksOnRequest: a tick has the busiest 200 locks, and the page

@@ -37,6 +37,7 @@ type model struct {
 	at     uint64 // the lock with the cursor, by ID
 	one    bool   // the lock with the cursor is shown alone
 	lock   *inspect.Lock
+	scroll int // lines of it above the window
 	looks  int // looks so far; an answer to an older one is not used
 }
 
@@ -151,7 +152,7 @@ func (m *model) press(key string) tea.Cmd {
 		m.paused = !m.paused
 	case "enter":
 		if !m.one && m.cursor() >= 0 {
-			m.one, m.lock = true, nil
+			m.one, m.lock, m.scroll = true, nil, 0
 			return m.look()
 		}
 	case "esc", "backspace", "left":
@@ -183,7 +184,11 @@ func (m *model) press(key string) tea.Cmd {
 }
 
 func (m *model) move(n int) {
-	if m.one || m.report == nil || len(m.report.Locks) == 0 {
+	if m.one {
+		m.scroll = max(m.scroll+n, 0) // View knows where it ends
+		return
+	}
+	if m.report == nil || len(m.report.Locks) == 0 {
 		return
 	}
 	i := min(max(m.cursor()+n, 0), len(m.report.Locks)-1)
@@ -209,6 +214,9 @@ func (m *model) View() tea.View {
 	default:
 		lines = m.tableLines()
 	}
+	if m.one {
+		lines = m.window(lines)
+	}
 	body := lines[:min(len(lines), m.height-1)]
 	for len(body) < m.height-1 {
 		body = append(body, "")
@@ -222,10 +230,18 @@ func (m *model) View() tea.View {
 	return v
 }
 
+// window cuts out of the lines of one lock, whose first two stay, those that the
+// user has moved to.
+func (m *model) window(lines []string) []string {
+	const head = 2
+	m.scroll = min(m.scroll, max(len(lines)-(m.height-1), 0))
+	return slices.Concat(lines[:min(head, len(lines))], lines[min(head+m.scroll, len(lines)):])
+}
+
 func (m *model) foot() string {
 	keys := "↑↓ choose  Enter one lock  sort: w waiting  h held  u used  n name  p pause  q leave"
 	if m.one {
-		keys = "Esc all locks  p pause  q leave"
+		keys = "Esc all locks  ↑↓ move  p pause  q leave"
 	}
 	return faint.Render(keys)
 }
@@ -261,6 +277,10 @@ func (m *model) tableLines() []string {
 		title += fmt.Sprintf(", the busiest %d", len(r.Locks))
 	}
 	lines := m.head(title + ", by " + m.sort.name)
+	if r.Watched == 0 {
+		return append(lines, "No lock is watched. The program makes one known by inspect.Watch;",
+			"locks of a cluster engine are not among them, \"drawbridge locks\" lists those.")
+	}
 	columns := columnsFor(m.width, r.Locks)
 	lines = append(lines, bold.Render(columns.row(func(c column) string { return c.name })))
 	rows := max(m.height-len(lines)-1, 1)
@@ -374,7 +394,7 @@ func (m *model) lockLines() []string {
 		if mode.Holds == 0 && mode.Wait == nil {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%-10s  %9d holds  %s  %s", mode.name, mode.Holds, times("waited", mode.Wait), times("held", mode.Hold)))
+		lines = append(lines, m.beside(fmt.Sprintf("%-10s  %9d holds", mode.name, mode.Holds), times("waited", mode.Wait), times("held", mode.Hold))...)
 	}
 	g := l.GaveUp
 	lines = append(lines, fmt.Sprintf("gave up     %d cancelled, %d at their deadline, %d in a deadlock", g.Canceled, g.Deadline, g.Deadlock),
@@ -398,12 +418,27 @@ func (m *model) lockLines() []string {
 	return lines
 }
 
+// beside puts parts into one line, or below one another where that is too long.
+func (m *model) beside(first string, parts ...string) []string {
+	line, lines := first, []string{first}
+	for _, p := range parts {
+		line += "  " + fmt.Sprintf("%-44s", p)
+		if p != "" {
+			lines = append(lines, strings.Repeat(" ", 12)+p)
+		}
+	}
+	if lipgloss.Width(line) <= m.width {
+		return []string{line}
+	}
+	return lines
+}
+
 func times(what string, h *inspect.Histogram) string {
 	if h == nil || h.Count == 0 {
-		return fmt.Sprintf("%-44s", "")
+		return ""
 	}
-	return fmt.Sprintf("%-44s", fmt.Sprintf("%s p50 %s, p99 %s, max %s", what,
-		inspect.Duration(h.Quantile(.5)), inspect.Duration(h.Quantile(.99)), inspect.Duration(h.Max)))
+	return fmt.Sprintf("%s p50 %s, p99 %s, max %s", what,
+		inspect.Duration(h.Quantile(.5)), inspect.Duration(h.Quantile(.99)), inspect.Duration(h.Max))
 }
 
 func calls(list []inspect.Call, more int) []string {

@@ -51,6 +51,61 @@ func names(m *model) (l []string) {
 	return l
 }
 
+// TestOneLockScrolls: a lock with more holders than the window has lines would
+// hide who waits.
+func TestOneLockScrolls(t *testing.T) {
+	m := started(t, 100, 20)
+	r := locks("a")
+	m.Update(answer{look: m.looks, report: r})
+	m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+	l := r.Locks[0]
+	for range 60 {
+		l.Holders = append(l.Holders, inspect.Call{Mode: "read"})
+	}
+	l.Waiters = []inspect.Call{{Mode: "write", Key: "the last line"}}
+	m.Update(answer{look: m.looks, one: true, report: &inspect.Report{Locks: []inspect.Lock{l}}})
+	has := func() bool { return strings.Contains(strings.Join(shown(m), "\n"), "the last line") }
+	if has() {
+		t.Fatal("the window has room for everything; the test shows nothing")
+	}
+	press(m, 'G')
+	if s := shown(m); !has() || !strings.HasPrefix(s[0], "a ") || len(s) != 20 {
+		t.Errorf("at the end the window shows\n%s", strings.Join(s, "\n"))
+	}
+	press(m, 'k')
+	if has() {
+		t.Error("one line up, the last line is still there")
+	}
+}
+
+// TestNarrowWindowShowsTimes: what is beside one another in a wide window is
+// below one another in a narrow one, and not cut off.
+func TestNarrowWindowShowsTimes(t *testing.T) {
+	for _, width := range []int{60, 200} {
+		m := started(t, width, 30)
+		r := locks("a")
+		m.Update(answer{look: m.looks, report: r})
+		m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+		l := r.Locks[0]
+		l.Write.Holds, l.Write.Wait, l.Write.Hold = 1, new(inspect.Histogram), new(inspect.Histogram)
+		l.Write.Wait.Add(212 * time.Millisecond)
+		l.Write.Hold.Add(3 * time.Second)
+		m.Update(answer{look: m.looks, one: true, report: &inspect.Report{Locks: []inspect.Lock{l}}})
+		s := strings.Join(shown(m), "\n")
+		if !strings.Contains(s, "max 212 ms") || !strings.Contains(s, "max 3.00 s") {
+			t.Errorf("%d wide:\n%s", width, s)
+		}
+	}
+}
+
+func TestNoLocks(t *testing.T) {
+	m := started(t, 100, 20)
+	m.Update(answer{look: m.looks, report: locks()})
+	if s := strings.Join(shown(m), "\n"); !strings.Contains(s, "No lock is watched") {
+		t.Errorf("without locks the window shows\n%s", s)
+	}
+}
+
 func TestCursorStaysOnItsLockWhileTheOrderChanges(t *testing.T) {
 	m := started(t, 100, 20)
 	r := locks("a", "b", "c")
