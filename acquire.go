@@ -20,6 +20,12 @@ func (c *core) mustAcquire(k *call) {
 	}
 }
 
+// tooLate is the error of a call whose context was done before it. Out of line,
+// it is no part of the stack that others sleep on.
+//
+//go:noinline
+func (c *core) tooLate(k *call) error { return newWaitError(k, 0, c.picture()) }
+
 // acquire takes the lock for k and waits for it if it must.
 //
 //go:norace

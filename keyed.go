@@ -274,7 +274,7 @@ func (k *Keyed[K]) lockContext(ctx context.Context, key K, m Mode) (unlock func(
 	}()
 	c := k.call(e, m).with(ctx)
 	if ctx.Err() != nil {
-		return nil, newWaitError(&c, 0, e.core.picture())
+		return nil, e.core.tooLate(&c)
 	}
 	if err := e.core.acquireContext(&c); err != nil {
 		return nil, err

@@ -96,9 +96,10 @@ func (m *Mutex) acquire() {
 
 func (m *Mutex) acquireContext(ctx context.Context) error {
 	mustContext(ctx)
-	k := m.call().with(ctx)
+	k := m.call()
+	k.ctx = ctx
 	if ctx.Err() != nil {
-		return newWaitError(&k, 0, m.core.picture())
+		return m.core.tooLate(&k)
 	}
 	m.core.takeCaller(&k)
 	return m.core.acquire(&k)

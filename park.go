@@ -48,13 +48,13 @@ func (w *waiter) park(mu *section, done <-chan struct{}) (expired bool) {
 	}
 	mu.unlock()
 	raceEnable()
-	defer raceDisable()
 	select {
 	case <-w.wakes:
-		return false
 	case <-done:
-		return true
+		expired = true
 	}
+	raceDisable()
+	return expired
 }
 
 // prepare chooses how w will sleep.

@@ -199,9 +199,10 @@ func (rw *RWMutex) acquire(m Mode) {
 
 func (rw *RWMutex) acquireContext(ctx context.Context, m Mode) error {
 	mustContext(ctx)
-	k := rw.call(m).with(ctx)
+	k := rw.call(m)
+	k.ctx = ctx
 	if ctx.Err() != nil {
-		return newWaitError(&k, 0, rw.core.picture())
+		return rw.core.tooLate(&k)
 	}
 	rw.core.takeCaller(&k)
 	return rw.core.acquire(&k)

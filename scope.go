@@ -1,6 +1,10 @@
 package drawbridge
 
-import "context"
+import (
+	"context"
+
+	"github.com/drawbridge-go/drawbridge/internal/carrying"
+)
 
 // scope is the hold of a scoped call and the context that carries it, in one
 // allocation. A call that finds it in its context knows what its own caller
@@ -73,8 +77,8 @@ func carried(ctx context.Context) *scope {
 	return s
 }
 
-// WithoutHolds returns ctx without the holds that it carries: with the result,
-// a call waits like anybody else's. Use it for work that outlives the scope, or
+// WithoutHolds returns ctx without the holds that it carries, those of package
+// cluster too: with the result, a call waits like anybody else's. Use it for work that outlives the scope, or
 // that is done for somebody else.
 func WithoutHolds(ctx context.Context) context.Context {
 	mustContext(ctx)
@@ -97,7 +101,8 @@ func Holds(ctx context.Context) (names []uint64) {
 type unscoped struct{ context.Context }
 
 func (u unscoped) Value(key any) any {
-	if _, ok := key.(scopeKey); ok {
+	switch key.(type) {
+	case scopeKey, carrying.Key:
 		return nil
 	}
 	return u.Context.Value(key)
@@ -193,51 +198,71 @@ func (s *scope) enterPast(c *core, k *call) (inside bool, err error) {
 	if err := h.refuse(k.mode); err != nil {
 		return false, err
 	}
-	// The hold is pinned until the new one is counted, since another
-	// goroutine may be ending it.
 	if h.mode == Read {
-		if !h.join() {
-			return false, nil
-		}
-		defer h.leave(k.lock, k.key)
-	} else {
-		if !h.open() {
-			return false, ErrReentrant
-		}
-		defer h.close()
+		return h.passDoor(k), nil
 	}
-	c.enterPastDoor(k)
-	return true, nil
+	if inside, err = h.readInside(k); inside {
+		h.close()
+	}
+	return inside, err
+}
+
+// passDoor enters to read whoever waits at the door, unless h is over. h is pinned
+// until the new hold is counted, since another goroutine may be ending it.
+func (h *scope) passDoor(k *call) (inside bool) {
+	if !h.join() {
+		return false
+	}
+	defer h.leave(k.lock, k.key)
+	h.core.enterPastDoor(k)
+	return true
+}
+
+// readInside is passDoor for the upgradable scope h, which stays open if it
+// succeeds. It does so while h is left as well: were an upgrade to begin in
+// between, the two would wait for each other.
+func (h *scope) readInside(k *call) (inside bool, err error) {
+	if !h.open() {
+		return false, ErrReentrant
+	}
+	defer func() {
+		if !inside {
+			h.close()
+		}
+	}()
+	return h.passDoor(k), nil
 }
 
 // within runs fn with the lock held in k.mode and the hold in its context.
 func (c *core) within(k *call, fn func(context.Context, *scope) error) error {
 	mustContext(k.ctx)
 	if k.ctx.Err() != nil {
-		return newWaitError(k, 0, c.picture())
+		return c.tooLate(k)
 	}
 	s := newScope(k, c)
 	k.scope = s
 	c.takeCaller(k)
 	ctx := context.Context(s)
-	if h := s.parent.on(c); h == nil {
+	entered := false
+	if h := s.parent.on(c); h != nil {
+		err := h.refuse(k.mode)
+		switch {
+		case err != nil:
+		case h.mode == Upgradable:
+			if entered, err = h.readInside(k); entered {
+				s.outer = h
+			}
+		case h.join():
+			s, ctx, entered = h, k.ctx, true // a share of that hold, and nothing new
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !entered {
 		if err := c.acquireContext(k); err != nil {
 			return err
 		}
-	} else if err := h.refuse(k.mode); err != nil {
-		return err
-	} else if h.mode == Read {
-		if h.join() {
-			s, ctx = h, k.ctx // a share of that hold, and nothing new
-		} else if err := c.acquireContext(k); err != nil {
-			return err
-		}
-	} else {
-		if !h.open() {
-			return ErrReentrant
-		}
-		s.outer = h
-		c.enterPastDoor(k)
 	}
 	defer s.leave(k.lock, k.key)
 	return fn(ctx, s)

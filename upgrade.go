@@ -49,7 +49,7 @@ func (rw *RWMutex) UpgradeContext(ctx context.Context) error {
 // upgradeContext is upgrade for a context that has not been looked at.
 func (c *core) upgradeContext(k *call) error {
 	if k.ctx.Err() != nil {
-		return newWaitError(k, 0, c.picture())
+		return c.tooLate(k)
 	}
 	return c.upgrade(k)
 }

@@ -103,7 +103,7 @@ var calls = []call{
 	{"Keyed.WithLock", func() func() {
 		locks, ctx := new(drawbridge.Keyed[int]), cancellable()
 		return func() { must(locks.WithLock(ctx, 1, section)) }
-	}, 9, 970, 1},
+	}, 9, 1000, 1},
 	{"Keyed.LockContext+unlock", func() func() {
 		locks, ctx := new(drawbridge.Keyed[int]), cancellable()
 		return func() {

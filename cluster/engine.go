@@ -101,23 +101,24 @@ type Limits struct {
 }
 
 // A Claim is one attempt at a lock: first nothing, then a place in the queue, then a hold, then nothing again. It is
-// used once. The Locker calls its methods one at a time, except that Watch runs beside Downgrade, and may still be
-// returning, with its ctx done, when Release is called.
+// used once. The Locker calls its methods one at a time, except that Downgrade runs beside Watch and may still be under
+// way when Release is called.
 type Claim interface {
 	// Acquire enters the queue and returns when the lock is granted. With try it returns ErrBusy instead of
 	// waiting and leaves nothing behind, and keeps nobody out meanwhile.
 	//
 	// It returns soon after ctx ended; the caller has not waited for it. It returns ErrLost when the entry
 	// vanished or the lease behind it ended while it waited, and never re-enters by itself: the place was
-	// lost. (A lease that turns out to be over when the place is first asked for is replaced.) A system that cannot be reached is no reason to return before ctx ends: it tells trouble what is the
-	// matter, for the error of a caller who gives up, tries again, and tells trouble nil when all is well.
+	// lost. (A lease that turns out to be over when the place is first asked for is replaced.) A system that cannot
+	// be reached is no reason to return before ctx ends: it tells trouble what is the matter, for the error of a
+	// caller who gives up, tries again, and tells trouble nil when all is well.
 	//
 	// A nil error means that the entry was seen in place, with nothing before it that conflicts, at a moment
 	// after everybody before it had left.
 	Acquire(ctx context.Context, try bool, trouble func(error)) (Grant, error)
 
 	// Watch returns when the granted entry is seen to be gone, with a reason that matches ErrLost, or when ctx
-	// ends. The end of the grant's Lease ends ctx.
+	// ends, and then at once: the release waits for it. The end of the grant's Lease ends ctx.
 	Watch(ctx context.Context) error
 
 	// Downgrade turns the granted write entry into a read entry with the same place and token, without a gap.

@@ -44,6 +44,7 @@ type WaitError struct {
 	Last   error // what the engine last answered meanwhile, or nil; only for a person to read
 }
 
+// Error tells how long the call waited for what, why it gave up and what the engine last answered.
 func (e *WaitError) Error() string {
 	s := fmt.Sprintf("drawbridge: no %v lock on %q after %v: %v", e.Mode, e.Name, e.Waited.Round(time.Millisecond), e.Err)
 	if e.Last != nil {
@@ -52,6 +53,7 @@ func (e *WaitError) Error() string {
 	return s
 }
 
+// Unwrap returns Err.
 func (e *WaitError) Unwrap() error { return e.Err }
 
 // whyDone is the reason that ctx ended: its error, and its cause when that says more.

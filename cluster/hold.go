@@ -28,9 +28,11 @@ type grant struct {
 	claim Claim
 	token Token
 	lease *Lease
-	stop  context.CancelFunc // ends the guard
+	watch context.Context // ends with the lease, and by stop
+	stop  context.CancelFunc
 	mode  Mode
 	holds map[*Hold]struct{}
+	done  func(error) // is told of the release; nil before it is asked for
 }
 
 // Context has the values of the context that the lock was taken with and ends with the hold, before the engine gives
@@ -158,23 +160,28 @@ func (l *Locker) admit(g *grant, ctx context.Context) *Hold {
 	return h
 }
 
-// granted makes a grant of a claim that the engine granted and watches over it. Called with the mutex.
+// granted makes a grant of a claim that the engine granted. Called with the mutex.
 func (l *Locker) granted(q *queue, claim Claim, mode Mode, eg Grant) *grant {
-	ctx, stop := context.WithCancel(eg.Lease.Context())
-	g := &grant{queue: q, claim: claim, token: eg.Token, lease: eg.Lease, stop: stop, mode: mode, holds: make(map[*Hold]struct{})}
+	g := &grant{queue: q, claim: claim, token: eg.Token, lease: eg.Lease, mode: mode, holds: make(map[*Hold]struct{})}
+	g.watch, g.stop = context.WithCancel(eg.Lease.Context())
 	l.grants[g] = struct{}{}
-	l.work.Go(func() {
-		err := claim.Watch(ctx)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if lost := context.Cause(eg.Lease.Context()); lost != nil {
-			err = lost
-		} else if !errors.Is(err, ErrLost) {
-			err = fmt.Errorf("%w: %w", ErrLost, err)
-		}
-		l.lose(g, err)
-	})
 	return g
+}
+
+// guard watches over a grant until it is lost or given back, and releases its claim. It is the rest of the goroutine that
+// asked for the claim: short holds are the many, and a new goroutine for the watch and one for the release would take
+// longer than all that is done here.
+func (l *Locker) guard(g *grant) {
+	err := g.claim.Watch(g.watch)
+	l.mu.Lock()
+	if lost := context.Cause(g.lease.Context()); lost != nil {
+		err = lost
+	} else if !errors.Is(err, ErrLost) {
+		err = fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	l.lose(g, err)
+	l.mu.Unlock()
+	g.done(l.settle(g.queue, g.claim, false))
 }
 
 // lose ends all holds on g, which was lost. Called with the mutex. A grant that has been released before, or lost
@@ -217,14 +224,14 @@ func (l *Locker) leaveGrant(h *Hold) {
 	l.release(g, finish)
 }
 
-// release gives the claim of g back in the background and tells done. Called with the mutex.
+// release has the claim of g given back, by guard, which tells done. Called with the mutex.
 func (l *Locker) release(g *grant, done func(error)) {
-	g.stop()
 	delete(l.grants, g)
 	if g.queue.reading == g {
 		g.queue.reading = nil
 	}
-	l.work.Go(func() { done(l.settle(g.queue, g.claim, false)) })
+	g.done = done
+	g.stop()
 }
 
 // giveBack releases a hold that its caller did not get.

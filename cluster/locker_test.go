@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/drawbridge-go/drawbridge"
 	"github.com/drawbridge-go/drawbridge/cluster"
 	"github.com/drawbridge-go/drawbridge/cluster/mem"
 )
@@ -257,4 +258,25 @@ func TestCloseReturnsWhileCutOff(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Work for somebody else, started inside a hold, neither joins the hold nor is refused because of it.
+func TestWithoutHoldsACallWaitsLikeAnybodyElse(t *testing.T) {
+	a := locker(t, mem.New())
+	for _, hold := range []*cluster.Hold{must(t)(a.Lock(t.Context(), "written")), must(t)(a.RLock(t.Context(), "read"))} {
+		ctx := drawbridge.WithoutHolds(hold.Context())
+		if _, err := a.TryLock(ctx, hold.Name()); !errors.Is(err, cluster.ErrBusy) {
+			t.Errorf("a writer beside the hold of %q: %v", hold.Name(), err)
+		}
+		// What it takes itself it carries.
+		inner := must(t)(a.Lock(ctx, hold.Name()+" inside"))
+		if _, err := a.Lock(inner.Context(), inner.Name()); !errors.Is(err, drawbridge.ErrReentrant) {
+			t.Error(err)
+		}
+		outer, cancel := context.WithTimeout(drawbridge.WithoutHolds(inner.Context()), time.Millisecond)
+		defer cancel()
+		if _, err := a.Lock(outer, hold.Name()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a hold further out is still carried: %v", err)
+		}
+	}
 }

@@ -107,7 +107,7 @@ func (l *Locker) next(q *queue) *waiter {
 	return w
 }
 
-// attempt waits at the engine for one claim.
+// attempt is the goroutine of one claim: it waits for it at the engine and, if it is granted, watches over it to its end.
 func (l *Locker) attempt(ctx context.Context, q *queue, a *attempt, try bool) {
 	eg, err := a.claim.Acquire(ctx, try, func(err error) {
 		l.mu.Lock()
@@ -121,9 +121,10 @@ func (l *Locker) attempt(ctx context.Context, q *queue, a *attempt, try bool) {
 	w := a.waiter
 	if err == nil && w != nil {
 		q.asking--
-		l.enter(q, a, eg)
+		g := l.enter(q, a, eg)
 		l.dispatch(q)
 		l.mu.Unlock()
+		l.guard(g)
 		return
 	}
 	// Either the engine refused, or the call gave up; if the grant came at the same moment, it goes back. Until
@@ -142,11 +143,11 @@ func (l *Locker) attempt(ctx context.Context, q *queue, a *attempt, try bool) {
 }
 
 // enter gives a grant to the call that it was asked for and, on a shared engine, to the readers right behind it.
-func (l *Locker) enter(q *queue, a *attempt, eg Grant) {
+func (l *Locker) enter(q *queue, a *attempt, eg Grant) *grant {
 	g := l.granted(q, a.claim, a.mode, eg)
 	a.waiter.decide(result{hold: l.admit(g, a.waiter.ctx)})
 	if !l.limits.Shared || a.mode != Read {
-		return
+		return g
 	}
 	for q.line.Len() > 0 {
 		w := q.line.Front().Value.(*waiter)
@@ -160,6 +161,7 @@ func (l *Locker) enter(q *queue, a *attempt, eg Grant) {
 		l.move(old, g)
 	}
 	q.reading = g
+	return g
 }
 
 // move counts the readers of old on the newer claim and releases the old one. If the tokens differ a writer was there

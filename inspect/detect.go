@@ -25,9 +25,13 @@ import (
 // for nobody and are in no order. Two orders are reported only if the locks'
 // modes exclude one another, no other lock keeps the two apart, and both
 // goroutines were alive at both moments, so that none of them was started or
-// awaited in between. Orders that are kept
-// apart by channels alone are reported wrongly; a lock around both says to
-// everybody what they are.
+// awaited in between, or if they wait for one
+// another now. Orders that are kept apart by channels alone are reported
+// wrongly; a lock around both says to everybody what they are.
+//
+// What hangs by more than locks, such as a goroutine that holds a lock and
+// waits for a channel that is served under the same lock, is found when the
+// detector is stopped: see [LeftWaiting].
 //
 // Scoped calls find their own errors, recursion and deadlocks
 // ([drawbridge.ErrReentrant], [drawbridge.ErrDeadlock]). Here a scoped hold is
@@ -47,7 +51,9 @@ type Detect struct {
 }
 
 // Start begins to look at all locks and returns what ends it. Holds that are
-// older are not known.
+// older are not known. If goroutines wait for locks when it is ended, stop
+// watches for up to Patience whether anything still moves, for [LeftWaiting]
+// and [HolderGone].
 func (d Detect) Start() (stop func()) {
 	if d.Func == nil {
 		d.Func = func(m Misuse) { slog.Error(m.String()) }
@@ -59,11 +65,12 @@ func (d Detect) Start() (stop func()) {
 		slog.Error("drawbridge: this Go version does not tell goroutines apart; inspect.Detect finds nothing")
 		return func() {}
 	}
-	det := &detector{
-		Detect: d, held: make(map[uint64][]*taken), byHold: make(map[uint64]*taken), waits: make(map[uint64]*taken),
-		handed: make(map[lockID]bool), told: make(map[string]bool), order: newOrder(),
-	}
-	return drawbridge.ObserveAll(det)
+	det := newDetector(d)
+	unobserve := drawbridge.ObserveAll(det)
+	return sync.OnceFunc(func() {
+		det.lastLook()
+		unobserve()
+	})
 }
 
 // goroutinesAreKnown checks that goroutine has a number, the same each time,
@@ -72,7 +79,8 @@ func goroutinesAreKnown() bool {
 	here, other := goroutine(), make(chan uint64)
 	go func() { other <- goroutine() }()
 	there := <-other
-	return here != 0 && there != 0 && here != there && here == goroutine() && liveGoroutines()[here]
+	_, found := liveGoroutines()[here]
+	return here != 0 && there != 0 && here != there && here == goroutine() && found
 }
 
 // lockID is a lock, and the key of a Keyed.
@@ -114,11 +122,41 @@ type detector struct {
 	held   map[uint64][]*taken // by goroutine, in the order in which they were taken
 	byHold map[uint64]*taken   // those that have an identity
 	waits  map[uint64]*taken   // by Wait
+	waiter map[uint64]*taken   // the same, by goroutine
+	locks  map[lockID]*users   // the same holds and waits, by lock
 	handed map[lockID]bool     // unlocked by others than those who locked
 	told   map[string]bool
 	order  *order
 
 	scanned time.Time // when it was last looked who is there
+}
+
+func newDetector(d Detect) *detector {
+	return &detector{
+		Detect: d, held: make(map[uint64][]*taken), byHold: make(map[uint64]*taken), waits: make(map[uint64]*taken),
+		waiter: make(map[uint64]*taken), locks: make(map[lockID]*users),
+		handed: make(map[lockID]bool), told: make(map[string]bool), order: newOrder(),
+	}
+}
+
+// users are the holds of a lock and the waits for it, oldest first.
+type users struct{ holds, waits []*taken }
+
+func (d *detector) usersOf(id lockID) *users {
+	u := d.locks[id]
+	if u == nil {
+		u = &users{}
+		d.locks[id] = u
+	}
+	return u
+}
+
+// remove returns l without t.
+func remove(l []*taken, t *taken) []*taken {
+	if i := slices.Index(l, t); i >= 0 {
+		return slices.Delete(l, i, i+1)
+	}
+	return l
 }
 
 // Observe follows what each goroutine holds.
@@ -171,10 +209,15 @@ func (d *detector) waiting(ctx context.Context, g uint64, id lockID, e drawbridg
 
 	d.mu.Lock()
 	t.gates = d.heldBy(ctx, g)
-	d.waits[e.Wait] = t
+	d.waits[e.Wait], d.waiter[g] = t, t
+	u := d.usersOf(id)
+	u.waits = append(u.waits, t)
 	var found []Misuse
 	if e.Hold == 0 { // the upgrade of a hold is no new place in the order
 		found = d.order.take(t)
+	}
+	if len(found) == 0 {
+		found = d.deadlock(t)
 	}
 	found = append(found, d.writerBetween(t)...)
 	t.timer = time.AfterFunc(d.Patience, func() { d.stuck(e.Wait) })
@@ -186,8 +229,8 @@ func (d *detector) waiting(ctx context.Context, g uint64, id lockID, e drawbridg
 		return
 	}
 	deadline := time.Now().Add(d.Patience)
-	for !own.scoped && time.Now().Before(deadline) && ctx.Err() == nil {
-		time.Sleep(d.Patience / 100)
+	for pause := d.Patience / 100; !own.scoped && time.Now().Before(deadline) && ctx.Err() == nil; pause *= 2 {
+		time.Sleep(min(pause, time.Until(deadline)))
 		if !d.stands(own, t, kind) {
 			return
 		}
@@ -249,14 +292,15 @@ func excludes(a, b drawbridge.Mode) bool {
 }
 
 // writerWaiting returns a wait to write id, the oldest.
-func (d *detector) writerWaiting(id lockID) (w *taken) {
-	var first uint64
-	for n, t := range d.waits {
-		if t.lockID == id && t.mode == drawbridge.Write && (w == nil || n < first) {
-			w, first = t, n
+func (d *detector) writerWaiting(id lockID) *taken {
+	if u := d.locks[id]; u != nil {
+		for _, t := range u.waits {
+			if t.mode == drawbridge.Write {
+				return t
+			}
 		}
 	}
-	return w
+	return nil
 }
 
 // writerBetween is for a writer that comes while a goroutine reads the lock
@@ -266,16 +310,15 @@ func (d *detector) writerBetween(w *taken) (found []Misuse) {
 	if w.mode != drawbridge.Write || d.handed[w.lockID] || policyOf(w.lock) == drawbridge.PreferReaders.String() {
 		return nil
 	}
-	for g, holds := range d.held {
-		var first *taken
-		for _, h := range holds {
-			switch {
-			case h.lockID != w.lockID || h.mode != drawbridge.Read || g == w.goroutine:
-			case first == nil:
-				first = h
-			case !h.scoped && !gated(h, w):
-				found = append(found, Misuse{Kind: RecursiveRead, Steps: []Step{first.step(false), w.step(true), h.step(false)}})
-			}
+	first := make(map[uint64]*taken) // by goroutine
+	for _, h := range d.locks[w.lockID].holds {
+		outer := first[h.goroutine]
+		switch {
+		case h.mode != drawbridge.Read || h.goroutine == w.goroutine:
+		case outer == nil:
+			first[h.goroutine] = h
+		case !h.scoped && !gated(h, w):
+			found = append(found, Misuse{Kind: RecursiveRead, Steps: []Step{outer.step(false), w.step(true), h.step(false)}})
 		}
 	}
 	return found
@@ -323,6 +366,8 @@ func (d *detector) granted(ctx context.Context, g uint64, id lockID, e drawbridg
 		found = d.order.take(t)
 	}
 	d.held[g] = append(d.held[g], t)
+	u := d.usersOf(id)
+	u.holds = append(u.holds, t)
 	if t.hold != 0 {
 		d.byHold[t.hold] = t
 	}
@@ -335,8 +380,21 @@ func (d *detector) endWait(wait uint64) *taken {
 	if t != nil {
 		t.timer.Stop()
 		delete(d.waits, wait)
+		if d.waiter[t.goroutine] == t {
+			delete(d.waiter, t.goroutine)
+		}
+		u := d.locks[t.lockID]
+		u.waits = remove(u.waits, t)
+		d.forget(t.lockID, u)
 	}
 	return t
+}
+
+// forget drops what is known of a lock that nobody uses.
+func (d *detector) forget(id lockID, u *users) {
+	if len(u.holds) == 0 && len(u.waits) == 0 {
+		delete(d.locks, id)
+	}
 }
 
 func (d *detector) changed(g uint64, id lockID, e drawbridge.Event) {
@@ -356,8 +414,10 @@ func (d *detector) changed(g uint64, id lockID, e drawbridge.Event) {
 	} else {
 		d.byHold[e.Hold] = &next
 	}
-	if i := slices.Index(d.held[h.goroutine], h); i >= 0 {
-		d.held[h.goroutine][i] = &next
+	for _, l := range [][]*taken{d.held[h.goroutine], d.locks[id].holds} {
+		if i := slices.Index(l, h); i >= 0 {
+			l[i] = &next
+		}
 	}
 }
 
@@ -387,9 +447,9 @@ func (d *detector) released(g uint64, id lockID, e drawbridge.Event) {
 		}
 	}
 	// It ended somebody else's read, nobody knows whose.
-	for _, holds := range d.held {
-		for _, h := range slices.Clone(holds) {
-			if h.lockID == id && h.mode == drawbridge.Read && h.hold == 0 {
+	if u := d.locks[id]; u != nil {
+		for _, h := range slices.Clone(u.holds) {
+			if h.mode == drawbridge.Read && h.hold == 0 {
 				d.handOver(id)
 				d.drop(h)
 			}
@@ -406,15 +466,14 @@ func (d *detector) handOver(id lockID) {
 }
 
 func (d *detector) drop(h *taken) {
-	l := d.held[h.goroutine]
-	if i := slices.Index(l, h); i >= 0 {
-		l = slices.Delete(l, i, i+1)
-	}
-	if len(l) == 0 {
-		delete(d.held, h.goroutine)
-	} else {
+	if l := remove(d.held[h.goroutine], h); len(l) > 0 {
 		d.held[h.goroutine] = l
+	} else {
+		delete(d.held, h.goroutine)
 	}
+	u := d.locks[h.lockID]
+	u.holds = remove(u.holds, h)
+	d.forget(h.lockID, u)
 }
 
 // stuck looks, when a wait has lasted for longer than the patience, whether
@@ -438,30 +497,31 @@ func (d *detector) stuck(wait uint64) {
 	d.mu.Unlock()
 
 	live := liveGoroutines()
+	if live == nil {
+		return
+	}
 
 	d.mu.Lock()
-	gone := make(map[lockID]*taken)
-	for g, holds := range d.held {
-		for _, h := range holds {
-			// A goroutine that is newer than the look is in no list.
-			if !live[g] && h.at.Before(now) {
-				gone[h.lockID] = h
-			}
-		}
-	}
 	var found []Misuse
 	for _, w := range d.waits {
 		if now.Sub(w.at) < d.Patience {
 			continue
 		}
 		w.scanned = true
-		if h := gone[w.lockID]; h != nil && !h.noted {
-			h.noted = true
-			found = append(found, Misuse{Kind: HolderGone, Note: true, Steps: []Step{h.step(false), w.step(true)}})
+		for _, h := range d.locks[w.lockID].holds {
+			// A goroutine that is newer than the look is in no list.
+			if _, there := live[h.goroutine]; !there && h.at.Before(now) && !h.noted {
+				h.noted = true
+				found = append(found, holderGone(h, w))
+			}
 		}
 	}
 	d.mu.Unlock()
 	d.tell(found)
+}
+
+func holderGone(h, w *taken) Misuse {
+	return Misuse{Kind: HolderGone, Note: true, Steps: []Step{h.step(false), w.step(true)}}
 }
 
 func (d *detector) tell(found []Misuse) {

@@ -357,6 +357,13 @@ var lookAlikes = []struct {
 		caught(both(&b, &a))
 		both(&a, &b)()
 	}},
+	{"the other order in a goroutine before, forked and joined", func(t *testing.T) {
+		for range 100 {
+			var a, b drawbridge.Mutex
+			caught(both(&b, &a))
+			both(&a, &b)()
+		}
+	}},
 	{"two orders, one goroutine after the other", func(t *testing.T) {
 		var a, b drawbridge.Mutex
 		for range 3 {

@@ -6,6 +6,7 @@ import (
 	"log"
 	"net/http"
 	"runtime/pprof"
+	"testing"
 	"time"
 
 	"github.com/drawbridge-go/drawbridge"
@@ -45,4 +46,10 @@ func ExampleAlarm() {
 		},
 	}.Start()
 	defer stop()
+}
+
+// The TestMain of a package whose tests shall fail when they misuse a lock.
+func ExampleVerifyTestMain() {
+	TestMain := func(m *testing.M) { inspect.VerifyTestMain(m) }
+	_ = TestMain
 }

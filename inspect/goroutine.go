@@ -30,20 +30,38 @@ func parseGoroutine(stack []byte) (id uint64, ok bool) {
 	return id, err == nil && id != 0
 }
 
-// liveGoroutines returns the numbers of all goroutines. It stops the world for
-// as long as it takes to write all their stacks.
-func liveGoroutines() map[uint64]bool {
-	buf := make([]byte, 1<<16)
-	n := runtime.Stack(buf, true)
-	for n == len(buf) && n < 1<<26 {
-		buf = make([]byte, 2*len(buf))
-		n = runtime.Stack(buf, true)
+// presence is what is known of a goroutine that is there.
+type presence struct {
+	by   uint64 // who started it, 0 if that is not known
+	runs bool   // or is about to: it may have come to its end as well
+}
+
+// liveGoroutines returns all goroutines, or nil if they are too many. It stops
+// the world for as long as it takes to write all their stacks.
+func liveGoroutines() map[uint64]presence {
+	text := allStacks()
+	if text == nil {
+		return nil
 	}
-	live := make(map[uint64]bool)
-	for _, stack := range bytes.Split(buf[:n], []byte("\n\n")) {
+	live := make(map[uint64]presence)
+	for _, stack := range bytes.Split(text, []byte("\n\n")) {
 		if id, ok := parseGoroutine(stack); ok {
-			live[id] = true
+			_, state, _ := bytes.Cut(stack, []byte("["))
+			live[id] = presence{startedBy(stack), bytes.HasPrefix(state, []byte("run"))} // running, runnable
 		}
 	}
 	return live
+}
+
+// startedBy reads the end of a goroutine's stack: "created by main.f in goroutine
+// 7", and the line of code below.
+func startedBy(stack []byte) uint64 {
+	last := stack[max(bytes.LastIndex(stack, []byte("\ncreated by ")), 0):]
+	_, digits, _ := bytes.Cut(last, []byte(" in goroutine "))
+	digits, _, _ = bytes.Cut(digits, []byte("\n"))
+	id, err := strconv.ParseUint(string(digits), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return id
 }

@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/drawbridge-go/drawbridge"
@@ -32,6 +33,12 @@ const (
 	// HolderGone: a lock is waited for, and the goroutine that took it has
 	// ended. It is right if another one is to unlock it, so it is a note.
 	HolderGone
+
+	// LeftWaiting: when the detector was stopped, a lock was waited for, the
+	// goroutine that holds it waited for something else, and nothing in the
+	// process moved. It is right if a timer or a signal is to end that, so it
+	// is a note.
+	LeftWaiting
 )
 
 // String names the kind.
@@ -47,6 +54,8 @@ func (k MisuseKind) String() string {
 		return "lock-order inversion"
 	case HolderGone:
 		return "holder gone"
+	case LeftWaiting:
+		return "left waiting"
 	}
 	return "unknown misuse"
 }
@@ -65,6 +74,7 @@ type Step struct {
 	Waits     bool // else it holds
 	Mode      drawbridge.Mode
 	Lock      string // its type and address, and the key of a Keyed
+	For       string // what else than a lock it waits for: "chan receive"
 	Stack     []Frame
 }
 
@@ -86,9 +96,15 @@ func (m Misuse) String() string {
 	case RecursiveRead:
 		b.WriteString(": a read inside a read waits for a writer who waits for the outer read; use WithRLock, which knows what its context holds")
 	case OrderInversion:
-		fmt.Fprintf(&b, ": %d goroutines take the same locks in different orders", len(m.Steps)/2)
+		who := make(map[uint64]bool)
+		for _, s := range m.Steps {
+			who[s.Goroutine] = true
+		}
+		fmt.Fprintf(&b, ": %d goroutines take the same locks in different orders", len(who))
 	case HolderGone:
 		b.WriteString(": the goroutine that took the lock has ended, and others wait for it")
+	case LeftWaiting:
+		b.WriteString(": a lock is waited for, its holder waits for something else, and nothing moves any more; unlock before waiting, or bound the wait by a context")
 	}
 	for _, s := range m.Steps {
 		verb := "holds to"
@@ -98,7 +114,11 @@ func (m Misuse) String() string {
 				verb = "then takes to"
 			}
 		}
-		fmt.Fprintf(&b, "\n  goroutine %d %s %s %s", s.Goroutine, verb, s.Mode, plain(s.Lock))
+		if s.For != "" {
+			fmt.Fprintf(&b, "\n  goroutine %d waits in %s", s.Goroutine, s.For)
+		} else {
+			fmt.Fprintf(&b, "\n  goroutine %d %s %s %s", s.Goroutine, verb, s.Mode, plain(s.Lock))
+		}
 		for _, f := range s.Stack[:min(len(s.Stack), 8)] {
 			fmt.Fprintf(&b, "\n      %s\n          %s:%d", f.Function, f.File, f.Line)
 		}
@@ -123,14 +143,15 @@ func (m *Misuse) findTest() {
 	}
 }
 
-// same identifies a misuse by what it is and where, so that each is told once.
+// same identifies a misuse by what it is and where, so that each is told once,
+// wherever in its circle it begins.
 func (m *Misuse) same() string {
-	var b strings.Builder
-	fmt.Fprint(&b, m.Kind)
+	var sites []string
 	for _, s := range m.Steps {
 		if len(s.Stack) > 0 {
-			fmt.Fprintf(&b, " %s:%d", s.Stack[0].File, s.Stack[0].Line)
+			sites = append(sites, fmt.Sprintf("%s:%d", s.Stack[0].File, s.Stack[0].Line))
 		}
 	}
-	return b.String()
+	slices.Sort(sites)
+	return fmt.Sprint(m.Kind, sites)
 }

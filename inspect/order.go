@@ -15,6 +15,7 @@ type order struct {
 	from    map[lockID]map[lockID][]*edge
 	writers map[lockID][]*edge // the last few that took a lock to write, beside nothing
 	edges   int
+	grown   map[lockID]time.Time // when an edge was added from a lock for the first time
 	seen    map[uint64]seenTimes // goroutines
 
 	steps int // of the search under way
@@ -28,7 +29,7 @@ type order struct {
 type edge struct {
 	holds, takes *taken
 	at           time.Time
-	live         map[uint64]bool // the goroutines at that moment, nil if nobody looked
+	live         map[uint64]presence // the goroutines at that moment, nil if nobody looked
 }
 
 type seenTimes struct{ first, last time.Time }
@@ -43,13 +44,13 @@ const (
 )
 
 func newOrder() *order {
-	return &order{from: make(map[lockID]map[lockID][]*edge), writers: make(map[lockID][]*edge), seen: make(map[uint64]seenTimes), began: time.Now()}
+	return &order{from: make(map[lockID]map[lockID][]*edge), writers: make(map[lockID][]*edge), grown: make(map[lockID]time.Time), seen: make(map[uint64]seenTimes), began: time.Now()}
 }
 
 // take adds what t takes beside the locks in t.gates, and returns the cycles
 // that this closes.
 func (o *order) take(t *taken) (found []Misuse) {
-	if max(o.edges, len(o.seen), len(o.writers)) >= maxEdges {
+	if max(o.edges, len(o.grown), len(o.seen), len(o.writers)) >= maxEdges {
 		began, snapshots, spent := o.began, o.snapshots, o.spent
 		*o = *newOrder()
 		o.began, o.snapshots, o.spent = began, snapshots, spent
@@ -93,11 +94,14 @@ func (o *order) add(e *edge) bool {
 		o.from[a] = to
 	}
 	back := o.from[b] != nil // a cycle is possible at all
-	if i := slices.IndexFunc(to[b], e.like); i >= 0 {
-		if !back || to[b][i].live != nil {
+	if i := slices.IndexFunc(to[b], e.like); i < 0 {
+		o.grown[a] = e.at
+	} else {
+		if old := to[b][i]; !back || old.live != nil && o.grown[b].Before(old.at) {
 			return false
 		}
-		// It was added when nobody looked; now it matters who was there.
+		// It was added when nobody looked, or before the goroutines were
+		// there that go on from b; now it matters who is there.
 		to[b] = slices.Delete(to[b], i, i+1)
 		o.edges--
 	}
@@ -115,7 +119,7 @@ func (o *order) add(e *edge) bool {
 
 // whoIsThere returns the goroutines, or nil if too much was spent on that: a
 // tenth of the time, after the first second of it.
-func (o *order) whoIsThere(now time.Time) map[uint64]bool {
+func (o *order) whoIsThere(now time.Time) map[uint64]presence {
 	if o.snapshots >= maxSnapshots || o.spent > time.Second+now.Sub(o.began)/10 {
 		return nil
 	}
@@ -202,11 +206,23 @@ func (o *order) together(path []*edge, e *edge) bool {
 	return true
 }
 
-// alive reports whether goroutine g was there when e was made.
+// alive reports whether goroutine g was there when e was made. A goroutine tells
+// that it has ended before it has: if it ran at that moment, and was started by
+// the one that made e, that one may have awaited it. Then it must have been seen
+// later.
 func (o *order) alive(g uint64, e *edge) bool {
-	if e.live != nil {
-		return e.live[g]
-	}
 	times := o.seen[g]
-	return !times.first.After(e.at) && !times.last.Before(e.at)
+	if e.live == nil {
+		return !times.first.After(e.at) && !times.last.Before(e.at)
+	}
+	p, there := e.live[g]
+	if !there || !p.runs || times.last.After(e.at) {
+		return there
+	}
+	for by := p.by; by != 0; by = e.live[by].by {
+		if by == e.takes.goroutine || by == e.holds.goroutine {
+			return false
+		}
+	}
+	return true
 }

@@ -49,7 +49,11 @@ Good:
 			if res.orphans[ev.lock.class] {
 				level = Warning // another function gives it back, and may know when to
 			}
-			r.report(level, ev.pos, nil, "%s, %s, is still held at this return, and other ways through %s give it back. Unlock it before the return, or defer the unlock",
+			others := "other ways through %s give it back"
+			if ev.never {
+				others = "no way through %s gives it back"
+			}
+			r.report(level, ev.pos, nil, "%s, %s, is still held at this return, and "+others+". Unlock it before the return, or defer the unlock",
 				ev.hold.lock, taken(ev.hold), funcName(ev.fn))
 		case again:
 			if ev.hold.by == ev.at && len(ev.acquire.Trace) == 1 {

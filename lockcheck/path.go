@@ -232,6 +232,9 @@ func (e *engine) follow(v ssa.Value) place {
 			}
 			p := next(edge)
 			if p.Root.Kind == rootLocal && p.Root.value == v {
+				if p.Steps != "" {
+					return local // the next of a list, or a parent: each round has another
+				}
 				continue
 			}
 			if same != nil && *same != p {

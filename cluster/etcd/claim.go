@@ -13,16 +13,17 @@ import (
 	"github.com/drawbridge-go/drawbridge/cluster"
 )
 
-// claim is one attempt: one key, whose name is never used again.
+// claim is one attempt: one key, which is known by its create revision, since later attempts use its name again.
 type claim struct {
 	session *session
 	name    string
 	mode    cluster.Mode
 
-	lease *lease
-	meta  meta
-	key   string
-	token int64 // the key's create revision; 0 before it is known
+	lease  *lease
+	meta   meta
+	number number
+	key    string
+	token  int64 // the key's create revision; 0 before it is known
 	// unsure: a request that may have made the key, or may still make it, was not answered.
 	unsure bool
 	// releasing: a request to delete the key was sent.
@@ -118,7 +119,8 @@ func (c *claim) begin(l *lease) {
 		base = e.writers(c.name)
 	}
 	c.lease = l
-	c.key = fmt.Sprintf("%s%s-%d", base, l.name, l.next.Add(1))
+	c.number = l.numbers.take(base)
+	c.key = fmt.Sprintf("%s%s-%d", base, l.name, c.number.n)
 	c.meta = meta{Owner: c.session.options.Owner, Since: time.Now().Round(0)}
 }
 
@@ -191,10 +193,7 @@ func (c *claim) ask(try bool) (*blocker, error) {
 }
 
 // made notes that the key exists.
-func (c *claim) made(revision int64) {
-	c.unsure = false
-	c.token, c.revision = revision, revision
-}
+func (c *claim) made(revision int64) { c.token, c.revision = revision, revision }
 
 // tryBeside lets a try for a read lock in beside a downgraded writer, which the comparison over all writers' keys has
 // refused: the writer has become a reader, and no other writer has come.
@@ -434,40 +433,43 @@ func (c *claim) Downgrade(ctx context.Context) error {
 	return err
 }
 
-// Release deletes the key. If it is not known whether the key was made, a request that is still on its way could make it
-// after the deletion, and bar everybody until the session ends. So in that case the deletion also moves the lease's
-// epoch on, with which every request that makes a key is compared: one from before fails then. Other claims of the
-// lease that are entering at that moment fail too and ask again.
+// Release deletes the key. If a request to make it was never answered it may still be on its way, make the key after the
+// deletion, and bar everybody until the session ends. So in that case the deletion also moves the lease's epoch on, with
+// which every request that makes a key is compared: one from before fails then. Other claims of the lease that are
+// entering at that moment fail too and ask again.
 func (c *claim) Release(ctx context.Context) error {
-	if c.lease == nil || c.token == 0 && !c.unsure {
-		return nil // no key was made
+	switch {
+	case c.lease == nil:
+		return nil // no key was asked for
+	case c.token == 0 && !c.unsure:
+		c.lease.numbers.give(c.number) // no key was made
+		return nil
 	}
 	if err := c.lease.Held(); err != nil {
 		return err
 	}
 	e := c.session.engine
-	ctx = clientv3.WithRequireLeader(ctx)
+	txn := e.client.Txn(clientv3.WithRequireLeader(ctx)).If(clientv3.Compare(clientv3.CreateRevision(c.key), "=", c.token))
 	if c.unsure {
-		epoch := e.epochKey(c.lease.name)
-		resp, err := e.client.Txn(ctx).
-			Then(clientv3.OpPut(epoch, "", clientv3.WithLease(c.lease.id)), clientv3.OpDelete(c.key)).Commit()
-		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-			return fmt.Errorf("%w: etcd has ended the lease", cluster.ErrLost)
-		}
-		if err == nil {
-			raise(&c.lease.epoch, resp.Header.Revision)
-		}
-		return err
+		ops := []clientv3.Op{clientv3.OpPut(e.epochKey(c.lease.name), "", clientv3.WithLease(c.lease.id)), clientv3.OpDelete(c.key)}
+		txn = txn.Then(ops...).Else(ops...)
+	} else {
+		txn = txn.Then(clientv3.OpDelete(c.key))
 	}
 	again := c.releasing
 	c.releasing = true
-	resp, err := e.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(c.key), "=", c.token)).
-		Then(clientv3.OpDelete(c.key)).Commit()
+	resp, err := txn.Commit()
 	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound):
+		return fmt.Errorf("%w: etcd has ended the lease", cluster.ErrLost)
 	case err != nil:
 		return err
-	case !resp.Succeeded && c.granted && !again:
+	case c.unsure:
+		raise(&c.lease.epoch, resp.Header.Revision)
+	default:
+		c.lease.numbers.give(c.number)
+	}
+	if !resp.Succeeded && c.granted && !again {
 		return fmt.Errorf("%w: its key in etcd had been deleted", cluster.ErrLost)
 	}
 	// A key that is missing after an unanswered deletion was deleted by that one, for all anybody knows.

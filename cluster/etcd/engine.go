@@ -57,9 +57,13 @@ func New(client *clientv3.Client, o Options) *Engine {
 }
 
 // Dial makes a client from etcd's own configuration (endpoints, TLS, user and password) and returns an engine on it. It
-// does not wait for the connection. Unless config says otherwise the connection has keepalives every 3 s with a timeout
-// of 2 s, and the client logs nothing: what matters is in the errors.
+// does not wait for the connection, except that with a password etcd is asked first who the user is, within DialTimeout.
+// Unless config says otherwise that is 5 s, the connection has keepalives every 3 s with a timeout of 2 s, and the client
+// logs nothing: what matters is in the errors.
 func Dial(config clientv3.Config, o Options) (*Engine, error) {
+	if config.DialTimeout == 0 {
+		config.DialTimeout = request // the client's own default is to wait for ever
+	}
 	if config.DialKeepAliveTime == 0 {
 		config.DialKeepAliveTime = 3 * time.Second
 	}

@@ -36,9 +36,9 @@ type session struct {
 // lease is one lease of etcd.
 type lease struct {
 	*cluster.Lease
-	id   clientv3.LeaseID
-	name string // of its keys
-	next atomic.Int64
+	id      clientv3.LeaseID
+	name    string // of its keys
+	numbers numbers
 	// epoch is the revision of the lease's epoch key, 0 before there is one. See claim.Release.
 	epoch atomic.Int64
 }

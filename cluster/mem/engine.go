@@ -10,6 +10,7 @@ import (
 	"github.com/drawbridge-go/drawbridge/cluster"
 )
 
+// Entries implements [cluster.Engine].
 func (e *Engine) Entries(ctx context.Context, name string) (entries []cluster.Entry, err error) {
 	err = e.call(ctx, false, func() {
 		for _, x := range e.server.line(name).entries {
@@ -19,6 +20,7 @@ func (e *Engine) Entries(ctx context.Context, name string) (entries []cluster.En
 	return entries, err
 }
 
+// Names implements [cluster.Engine].
 func (e *Engine) Names(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var names []string
@@ -42,6 +44,7 @@ func (e *Engine) Names(ctx context.Context, prefix string) iter.Seq2[string, err
 	}
 }
 
+// Remove implements [cluster.Engine].
 func (e *Engine) Remove(ctx context.Context, name string, token cluster.Token) error {
 	removed := false
 	err := e.call(ctx, false, func() {
@@ -61,6 +64,7 @@ func (e *Engine) Remove(ctx context.Context, name string, token cluster.Token) e
 // Prune has nothing to do: nothing is left of a name that is not in use but the number of its writers.
 func (e *Engine) Prune(context.Context) (int, error) { return 0, nil }
 
+// Value implements [cluster.Engine].
 func (e *Engine) Value(ctx context.Context, name string) (v cluster.Value, err error) {
 	err = e.call(ctx, false, func() {
 		if x := e.server.value(name).Value; !x.Deleted {
@@ -70,6 +74,7 @@ func (e *Engine) Value(ctx context.Context, name string) (v cluster.Value, err e
 	return v, err
 }
 
+// Store implements [cluster.Engine].
 func (e *Engine) Store(ctx context.Context, name string, data []byte, cond cluster.Condition) (version uint64, err error) {
 	conflict := false
 	err = e.call(ctx, false, func() {
@@ -96,6 +101,7 @@ func (e *Engine) Store(ctx context.Context, name string, data []byte, cond clust
 	return version, err
 }
 
+// Watch implements [cluster.Engine].
 func (e *Engine) Watch(ctx context.Context, name string, after uint64, seen func(*cluster.Value)) error {
 	for {
 		var v cluster.Value

@@ -10,6 +10,7 @@ import (
 	"github.com/drawbridge-go/drawbridge/cluster"
 )
 
+// Session implements [cluster.Engine].
 func (e *Engine) Session(o cluster.SessionOptions) cluster.Session {
 	return &session{engine: e, options: o, limits: e.Limits}
 }

@@ -84,14 +84,21 @@ type Engine struct {
 
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,47}$`)
 
+func checkSchema(name string) error {
+	if !schemaName.MatchString(name) {
+		return fmt.Errorf("drawbridge: schema %q: write lower-case letters, digits and _, at most 48", name)
+	}
+	return nil
+}
+
 // New returns an engine that connects as config says, which is copied: hosts, TLS, user and password, and BeforeConnect
 // for passwords that change. Sizes of the pool in it are ignored. It does not connect yet.
 func New(config *pgxpool.Config, o Options) (*Engine, error) {
 	if o.Schema == "" {
 		o.Schema = "drawbridge"
 	}
-	if !schemaName.MatchString(o.Schema) {
-		return nil, fmt.Errorf("drawbridge: schema %q: write lower-case letters, digits and _, at most 48", o.Schema)
+	if err := checkSchema(o.Schema); err != nil {
+		return nil, err
 	}
 	if o.Connections <= 0 {
 		o.Connections = 16
@@ -208,6 +215,9 @@ func split(conn string, o Options) (string, Options, error) {
 	}
 	if query.Has("schema") {
 		o.Schema = query.Get("schema")
+		if err := checkSchema(o.Schema); err != nil {
+			return "", o, err
+		}
 	}
 	query.Del("xact")
 	query.Del("schema")
@@ -255,7 +265,7 @@ func (e *Engine) check(ctx context.Context) error {
 	case isolation != readCommitted:
 		return unfit{fmt.Sprintf("default_transaction_isolation is %q for this role; set it to %q", isolation, readCommitted)}
 	case !tables:
-		return unfit{fmt.Sprintf("schema %q has no tables of drawbridge; run postgres.Migrate once, or the SQL that postgres.SQL prints", e.options.Schema)}
+		return unfit{fmt.Sprintf("schema %q has no tables of drawbridge; run once: drawbridge locks migrate (or postgres.Migrate, or the SQL of postgres.SQL)", e.options.Schema)}
 	}
 	e.ready = true
 	return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/drawbridge-go/drawbridge/cmd/drawbridge/internal/contender"
 	"github.com/drawbridge-go/drawbridge/cmd/drawbridge/internal/engine"
 	"github.com/drawbridge-go/drawbridge/cmd/drawbridge/internal/lab"
-	"github.com/drawbridge-go/drawbridge/cmd/drawbridge/internal/throwaway"
+	"github.com/drawbridge-go/drawbridge/internal/throwaway"
 )
 
 // runAcross does the experiment with the lock of package cluster on the engine
@@ -34,7 +34,7 @@ func (c labCommand) runAcross(e lab.Experiment, std streams) error {
 		return err
 	}
 	defer end()
-	if err := reached(ctx, url); err != nil {
+	if err := reached(ctx, url, url != c.Engine); err != nil {
 		return err
 	}
 	on := "PostgreSQL"
@@ -46,8 +46,8 @@ func (c labCommand) runAcross(e lab.Experiment, std streams) error {
 }
 
 // reached looks at the engine once, so that a URL that leads nowhere is said at
-// once, and by one process.
-func reached(ctx context.Context, url string) error {
+// once, and by one process. On a server that is new it makes the tables first.
+func reached(ctx context.Context, url string, isNew bool) error {
 	const patience = 10 * time.Second
 	e, err := engine.Open(url, patience, new(engine.Sent))
 	if err != nil {
@@ -56,6 +56,11 @@ func reached(ctx context.Context, url string) error {
 	defer e.Close()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	if isNew {
+		if _, err := engine.Migrate(ctx, e); err != nil {
+			return err
+		}
+	}
 	_, err = e.Entries(ctx, "drawbridge-lab")
 	return err
 }

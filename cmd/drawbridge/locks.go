@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"time"
@@ -21,6 +22,7 @@ type locksCommand struct {
 	Show    locksShow    `cmd:"" help:"Show who holds a lock and who waits for it, in order."`
 	Release locksRelease `cmd:"" help:"Take a lock away from one holder that does not come back."`
 	Prune   locksPrune   `cmd:"" help:"Remove what locks that are not in use have left at the engine."`
+	Migrate locksMigrate `cmd:"" help:"Make the tables that locks on PostgreSQL need, once."`
 }
 
 func (locksCommand) Help() string {
@@ -32,7 +34,8 @@ Examples:
   drawbridge locks ls reports/
   drawbridge locks show reports/daily
   drawbridge locks release reports/daily --token 1048613
-  drawbridge locks prune`
+  drawbridge locks prune
+  drawbridge locks migrate`
 }
 
 type locksLs struct {
@@ -48,7 +51,7 @@ Examples:
 }
 
 func (c locksLs) Run(locks *locksCommand, std streams) error {
-	return locks.with(func(ctx context.Context, e cluster.Engine) error {
+	return locks.with(func(ctx context.Context, e engine.Engine) error {
 		return operator.List(ctx, std.out, e, c.Prefix)
 	})
 }
@@ -63,7 +66,7 @@ func (locksShow) Help() string {
 }
 
 func (c locksShow) Run(locks *locksCommand, std streams) error {
-	return locks.with(func(ctx context.Context, e cluster.Engine) error {
+	return locks.with(func(ctx context.Context, e engine.Engine) error {
 		return operator.Show(ctx, std.out, e, c.Name)
 	})
 }
@@ -87,7 +90,7 @@ func (c locksRelease) Run(locks *locksCommand, std streams) error {
 	if c.Token < 1 {
 		return fmt.Errorf("a token is a number from 1 on, not %d; drawbridge locks show prints it", c.Token)
 	}
-	return locks.with(func(ctx context.Context, e cluster.Engine) error {
+	return locks.with(func(ctx context.Context, e engine.Engine) error {
 		return operator.Release(ctx, std.out, e, c.Name, c.Token, c.Yes)
 	})
 }
@@ -102,13 +105,43 @@ Example:
 }
 
 func (locksPrune) Run(locks *locksCommand, std streams) error {
-	return locks.with(func(ctx context.Context, e cluster.Engine) error {
+	return locks.with(func(ctx context.Context, e engine.Engine) error {
 		return operator.Prune(ctx, std.out, e)
 	})
 }
 
+type locksMigrate struct {
+	SQL bool `name:"sql" help:"Print the SQL instead of running it."`
+}
+
+func (locksMigrate) Help() string {
+	return `Tables that are there stay as they are, so it may be run again, and twice at once. The role needs the right to create a schema; what roles that only use locks need is in docs/cluster.md. On etcd there is nothing to make.
+
+Examples:
+  drawbridge locks migrate --engine postgres://admin@db/app
+  drawbridge locks migrate --sql --engine postgres://db/app | psql service=app`
+}
+
+func (c locksMigrate) Run(locks *locksCommand, std streams) error {
+	if c.SQL {
+		sql, err := engine.SQL(locks.Engine)
+		if err == nil {
+			_, err = io.WriteString(std.out, sql)
+		}
+		return err
+	}
+	return locks.with(func(ctx context.Context, e engine.Engine) error {
+		made, err := engine.Migrate(ctx, e)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(std.out, made)
+		return err
+	})
+}
+
 // with opens the engine for f, which is to be through before the timeout.
-func (c *locksCommand) with(f func(context.Context, cluster.Engine) error) error {
+func (c *locksCommand) with(f func(context.Context, engine.Engine) error) error {
 	if c.Timeout <= 0 {
 		return fmt.Errorf("the timeout must be more than 0s, not %s", c.Timeout)
 	}

@@ -124,6 +124,10 @@ func TestBadInputIsOneLineAndStatus2(t *testing.T) {
 		{[]string{"locks", "release", "a", "--token", "last", "--engine", "etcd://host"}, "last"},
 		{[]string{"locks", "release", "a", "--token", "-3", "--engine", "etcd://host"}, "not -3"},
 		{[]string{"locks", "prune", "--engine", "postgres://user:secret@127.0.0.1:1/db?sslmode=disable"}, "connect"},
+		{[]string{"locks", "migrate", "--engine", "postgres://user:secret@127.0.0.1:1/db?sslmode=disable"}, "connect"},
+		{[]string{"locks", "migrate", "--sql", "--engine", "etcd://user:secret@host"}, "needs no tables"},
+		{[]string{"locks", "migrate", "--sql", "--engine", "postgres://user:secret@host/db?schema=My"}, "lower-case letters"},
+		{[]string{"locks", "migrate", "--sql"}, "--engine or in DRAWBRIDGE_ENGINE"},
 		{[]string{"migrate", "--bogus"}, "unknown flag --bogus"},
 	} {
 		got := drawbridge(t, nil, test.args...)
@@ -139,7 +143,7 @@ func TestBadInputIsOneLineAndStatus2(t *testing.T) {
 
 func TestHelpHasAnExampleOfEveryCommand(t *testing.T) {
 	for _, args := range [][]string{nil, {"--help"}, {"lab", "--help"}, {"replay", "--help"}, {"verify", "--help"}, {"vet", "--help"}, {"migrate", "--help"},
-		{"locks", "--help"}, {"locks", "ls", "--help"}, {"locks", "show", "--help"}, {"locks", "release", "--help"}, {"locks", "prune", "--help"}} {
+		{"locks", "--help"}, {"locks", "ls", "--help"}, {"locks", "show", "--help"}, {"locks", "release", "--help"}, {"locks", "prune", "--help"}, {"locks", "migrate", "--help"}} {
 		got := drawbridge(t, nil, args...)
 		example := "drawbridge " + strings.Join(args[:max(0, len(args)-1)], " ")
 		if got.status != 0 || got.err != "" || !strings.Contains(got.out, "Example") || strings.Count(got.out, example) < 2 {

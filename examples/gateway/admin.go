@@ -11,13 +11,12 @@ import (
 	"io"
 	"log/slog"
 	"mime"
+	"net"
 	"net/http"
 	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/drawbridge-go/drawbridge/inspect"
 )
 
 // An admin is the listener for the gateway's own people.
@@ -25,7 +24,9 @@ type admin struct {
 	guard   guard
 	token   string
 	status  func() any
+	hosts   []string // names by which it may be asked, beside addresses and localhost
 	metrics http.Handler
+	locks   http.Handler
 	blame   *blame
 	log     *slog.Logger
 }
@@ -41,8 +42,31 @@ func (a *admin) handler() http.Handler {
 		answer(w, http.StatusOK, a.status())
 	})
 	mux.Handle("GET /metrics", a.metrics)
-	mux.Handle("/debug/locks/", inspect.Handler())
-	return http.NewCrossOriginProtection().Handler(mux)
+	mux.Handle("/debug/locks/", a.locks)
+	return a.knownHost(http.NewCrossOriginProtection().Handler(mux))
+}
+
+// knownHost refuses requests that ask for a name which is not the gateway's.
+// Anybody can let a name of theirs lead to the gateway's address; to the
+// browser of somebody who has opened a page under that name, everything here
+// would then be a part of that page's site.
+func (a *admin) knownHost(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := hostname(r.Host)
+		if net.ParseIP(host) == nil && host != "localhost" && !slices.Contains(a.hosts, host) {
+			answer(w, http.StatusMisdirectedRequest, failure{"ask by IP address or as localhost; --admin-host allows another name"})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hostname is a host in lower case and without its port.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.Trim(host, "[]"))
 }
 
 // entry is a route as the API shows it.

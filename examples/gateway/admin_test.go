@@ -22,7 +22,7 @@ func newTestAdmin(t *testing.T, name string) (*admin, guard) {
 		t.Fatal(err)
 	}
 	return &admin{guard: impatient{g, time.Second}, token: "secret", blame: &blame{logger: log}, log: log,
-		metrics: http.NotFoundHandler(), status: func() any { return nil }}, g
+		metrics: http.NotFoundHandler(), locks: http.NotFoundHandler(), status: func() any { return nil }}, g
 }
 
 type call struct {
@@ -32,6 +32,7 @@ type call struct {
 
 func (c call) do(h http.Handler) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
+	r.Host = "127.0.0.1:9901"
 	r.Header.Set("Authorization", "Bearer secret")
 	r.Header.Set("Content-Type", "application/json")
 	for name, values := range c.header {
@@ -150,5 +151,35 @@ func TestAdminRefuses(t *testing.T) {
 			}
 			return nil
 		})
+	}
+}
+
+// A page of somebody else's whose name leads here must not be able to read.
+func TestAdminIsNotAskedByStrangeNames(t *testing.T) {
+	a, _ := newTestAdmin(t, "snapshot")
+	a.hosts = adminHosts(options{Admin: "Gateway-7.internal:9901", Hosts: []string{"routes.example.org"}})
+	h := a.handler()
+	for host, code := range map[string]int{
+		"127.0.0.1:9901":          200,
+		"127.0.0.1":               200,
+		"[::1]:9901":              200,
+		"[::1]":                   200,
+		"10.1.2.3:9901":           200,
+		"localhost:9901":          200,
+		"LOCALHOST":               200,
+		"gateway-7.internal:9901": 200,
+		"Routes.Example.org":      200,
+		"rebound.example.com":     421,
+		"localhost.example.com":   421,
+		"127.0.0.1.example.com":   421,
+		"":                        421,
+	} {
+		r := httptest.NewRequest("GET", "/routes", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != code || code == 421 && strings.Contains(w.Body.String(), "upstream") {
+			t.Errorf("host %q: %d %s, want %d", host, w.Code, w.Body, code)
+		}
 	}
 }

@@ -31,7 +31,7 @@ func join(t *testing.T, engine *mem.Engine, seed *source) gateway {
 		g.follow(ctx, engine, func(context.Context) error { return nil }, seed, log)
 	}()
 	a := &admin{guard: impatient{g, 500 * time.Millisecond}, token: "secret", blame: &blame{logger: log}, log: log,
-		metrics: http.NotFoundHandler(), status: func() any { return nil }}
+		metrics: http.NotFoundHandler(), locks: http.NotFoundHandler(), status: func() any { return nil }}
 	return gateway{g, a.handler(), func() { cancel(); <-ended; g.close() }}
 }
 

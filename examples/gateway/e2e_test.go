@@ -419,9 +419,7 @@ func brokenFile(t *testing.T, p *process, s *scene) {
 	until(t, "the status says what is wrong with the file", func() bool {
 		return strings.Contains(refresh().Error, "ftp://nowhere")
 	})
-	if !strings.Contains(p.log(), "the last good table stays") {
-		t.Error("the log does not say that the file is broken")
-	}
+	until(t, "the log says so too", func() bool { return strings.Contains(p.log(), "the last good table stays") })
 	if _, after := p.audit("GET", p.admin+"/routes", "", 200); after != before {
 		t.Errorf("a broken file changed the table from %s to %s", before, after)
 	}

@@ -39,6 +39,7 @@ func (c checker) check(ctx context.Context, r route, what string) error {
 		return fmt.Errorf("%w: %w", errUnwell, err)
 	}
 	request.Header.Set("User-Agent", "drawbridge-gateway ("+what+")")
+	request.Header.Set("Via", via(request))
 	response, err := c.client.Do(request)
 	if err != nil {
 		if e := new(url.Error); errors.As(err, &e) {

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -18,6 +20,7 @@ type keep struct {
 	from   string // where the routes are, for people
 	run    func(ctx context.Context, hangup <-chan os.Signal)
 	status func() status
+	locks  http.Handler // the page of the table's lock
 	close  func()
 }
 
@@ -66,6 +69,7 @@ func openLocal(ctx context.Context, o options, checks checker, log *slog.Logger)
 			refresh := f.now()
 			return status{Guard: o.Guard, Time: time.Now(), Refresh: &refresh}
 		},
+		locks: inspect.Handler(),
 		close: func() { unwatch(); stop() },
 	}, nil
 }
@@ -87,12 +91,46 @@ func openShared(_ context.Context, o options, _ checker, log *slog.Logger) (*kee
 	}
 	g := new(clusterGuard)
 	return &keep{
-		guard:  g,
-		from:   e.name,
-		run:    func(ctx context.Context, _ <-chan os.Signal) { g.follow(ctx, e, e.migrate, seed, log) },
+		guard: g,
+		from:  e.name,
+		run: func(ctx context.Context, hangup <-chan os.Signal) {
+			var answering sync.WaitGroup
+			answering.Go(func() { nothingToRead(ctx, hangup, log) })
+			g.follow(ctx, e, e.migrate, seed, log)
+			answering.Wait()
+		},
 		status: func() status { return status{Guard: o.Guard, Time: time.Now(), Engine: g.status(e.name)} },
+		locks:  noLock(e.name),
 		close:  func() { g.close(); e.Close() },
 	}, nil
+}
+
+// nothingToRead answers signals that ask for a refresh where there is none.
+func nothingToRead(ctx context.Context, hangup <-chan os.Signal, log *slog.Logger) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+			log.Info("SIGHUP changes nothing: the table is the engine's, and the API changes it; --routes only seeds an empty one")
+		}
+	}
+}
+
+// noLock says why a page of locks would be empty.
+func noLock(engine string) http.Handler {
+	text := fmt.Sprintf("The table is in %s. This process has a copy of it, which requests load without a lock and\n"+
+		"the engine replaces: nobody holds it and nobody waits. /status says how old it is.\n", engine)
+	list := inspect.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "" || r.URL.Path != "/debug/locks/" {
+			list.ServeHTTP(w, r) // programs can read an empty list
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		io.WriteString(w, text)
+	})
 }
 
 // relay turns signals into refreshes. One that comes while a refresh is under

@@ -38,6 +38,7 @@ type options struct {
 	Guard   string        `default:"snapshot" enum:"snapshot,rwmutex,mutex" help:"What guards the table: ${enum} (default ${default})."`
 	Listen  string        `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Where clients come (default ${default})."`
 	Admin   string        `default:"127.0.0.1:9901" placeholder:"ADDRESS" help:"Where your own people come, and nobody else (default ${default})."`
+	Hosts   []string      `name:"admin-host" env:"GATEWAY_ADMIN_HOST" placeholder:"NAME" help:"A name by which the admin address is asked, beside its IP address, localhost and the name in --admin."`
 	Token   string        `kong:"-"` // from the environment alone: everybody can read a command line
 
 	LockTimeout     time.Duration `default:"500ms" placeholder:"TIME" help:"Answer 503 to a request that waits longer for the table; 0 for no limit (default ${default})."`
@@ -145,6 +146,7 @@ func serve(o options, stdout io.Writer, log *slog.Logger) error {
 	blame := &blame{logger: log}
 	front := promhttp.InstrumentHandlerCounter(answers, &proxy{guard: patient, checks: checks, transport: transport, blame: blame, log: log})
 	back := &admin{guard: patient, token: o.Token, blame: blame, log: log,
+		hosts: adminHosts(o), locks: k.locks,
 		metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		status:  func() any { return k.status() },
 	}
@@ -160,6 +162,9 @@ func serve(o options, stdout io.Writer, log *slog.Logger) error {
 	}
 	fmt.Fprintf(stdout, "gateway  http://%s   guard %s, routes from %q\n", clients.Addr(), o.Guard, k.from)
 	fmt.Fprintf(stdout, "admin    http://%s   /status /routes /metrics /debug/locks/\n", people.Addr())
+	if o.Routes == "" && o.Engine == "" {
+		fmt.Fprintf(stdout, "try      http://%s/orders/1   /users/1 /search/1\n", clients.Addr())
+	}
 	if made {
 		fmt.Fprintf(stdout, "token    %s   made for this run; GATEWAY_TOKEN sets another\n", o.Token)
 	}
@@ -171,6 +176,14 @@ func serve(o options, stdout io.Writer, log *slog.Logger) error {
 	return serveUntil(ending, o.Grace, log,
 		listening{newServer(front, log), clients},
 		listening{newServer(back.handler(), log), people})
+}
+
+// adminHosts are the names by which the admin address may be asked.
+func adminHosts(o options) (names []string) {
+	for _, host := range append([]string{o.Admin}, o.Hosts...) {
+		names = append(names, hostname(host))
+	}
+	return names
 }
 
 type listening struct {

@@ -61,6 +61,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Rewrite: func(out *httputil.ProxyRequest) {
 			out.SetURL(upstream)
 			out.SetXForwarded()
+			out.Out.Header.Add("Via", via(out.In))
 		},
 		ErrorHandler: p.fail,
 		ErrorLog:     slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
@@ -73,6 +74,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func refuse(r *http.Request) (code int, why string) {
 	escaped := strings.ToLower(r.URL.RawPath)
 	switch {
+	case cameBack(r):
+		return http.StatusLoopDetected, "this request has been here before: a route leads back to the gateway"
 	case r.Method == http.MethodConnect:
 		return http.StatusMethodNotAllowed, "this is no open proxy: CONNECT is refused"
 	case r.URL.IsAbs() || r.URL.Host != "" || !strings.HasPrefix(r.URL.Path, "/"):

@@ -6,7 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -69,6 +72,7 @@ func TestUpstreamDoesNotSeeWhatIsForTheGatewayAlone(t *testing.T) {
 		"X-Forwarded-Host":  {"elsewhere"},
 		"X-Forwarded-Proto": {"https"},
 		"X-End":             {"stays"},
+		"Via":               {"1.0 before"},
 	})
 	if code != 200 || body != "answer" {
 		t.Fatalf("%d %q", code, body)
@@ -81,6 +85,7 @@ func TestUpstreamDoesNotSeeWhatIsForTheGatewayAlone(t *testing.T) {
 		"X-Forwarded-Host":  {seen.Header.Get("X-Forwarded-Host"), strings.TrimPrefix(front.URL, "http://")},
 		"X-Forwarded-Proto": {seen.Header.Get("X-Forwarded-Proto"), "http"},
 		"another header":    {seen.Header.Get("X-End"), "stays"},
+		"Via":               {strings.Join(seen.Header.Values("Via"), ", "), "1.0 before, 1.1 " + ourselves},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("the upstream sees %s %q, want %q", what, got[0], got[1])
@@ -112,6 +117,56 @@ func TestUnwellAndSilentUpstreams(t *testing.T) {
 		})
 		if code, body := get(t, front.URL+"/up", nil); code != c.code || strings.Contains(body, "127.0.0.1") {
 			t.Errorf("an upstream that %s: %d %q, want %d", what, code, body, c.code)
+		}
+	}
+}
+
+// Were it not found, each request would make another one until the gateway
+// has no memory or ports left.
+func TestRouteThatLeadsBackToTheGateway(t *testing.T) {
+	for what, c := range map[string]struct {
+		health  string
+		between bool // another proxy is on the way
+		code    int
+	}{
+		"at once":                  {"", false, 508},
+		"by another proxy":         {"", true, 508},
+		"with its health":          {"/healthz", false, 502},
+		"with its health, by both": {"/healthz", true, 502},
+	} {
+		g := newSnapshotGuard()
+		transport := newTransport(patience)
+		defer transport.CloseIdleConnections()
+		log := slog.New(slog.DiscardHandler)
+		p := &proxy{guard: g, checks: newChecker(transport, patience), transport: transport, blame: &blame{logger: log}, log: log}
+		var requests atomic.Int32
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			requests.Add(1)
+			p.ServeHTTP(w, r)
+		}))
+		defer front.Close()
+		back := front.URL
+		if c.between {
+			there, err := url.Parse(front.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			between := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(there)
+				r.Out.Header["Via"] = []string{strings.Join(r.In.Header.Values("Via"), ",") + ", 1.1 between"} // one field, as it may
+			}})
+			defer between.Close()
+			back = between.URL
+		}
+		err := g.change(t.Context(), func(_ context.Context, table *table, write func() error) error {
+			table.File["/"] = route{Upstream: back, Health: c.health}
+			return write()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, body := get(t, front.URL+"/x", nil); code != c.code || requests.Load() != 2 {
+			t.Errorf("%s: %d %q after %d requests; want %d after 2", what, code, body, requests.Load(), c.code)
 		}
 	}
 }

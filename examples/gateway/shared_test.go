@@ -117,6 +117,15 @@ func TestGatewaysShareATable(t *testing.T) {
 	})
 	other.audit("POST", other.admin+"/routes", strings.Replace(body, "{", `{"prefix":"/new",`, 1), 409)
 
+	other.cmd.Process.Signal(syscall.SIGHUP)
+	until(t, "the log says why SIGHUP does nothing", func() bool { return strings.Contains(other.log(), "SIGHUP changes nothing") })
+	if _, text := other.audit("GET", other.admin+"/debug/locks/", "", 200); !strings.Contains(text, "without a lock") || strings.Contains(text, "hunter2") {
+		t.Errorf("the page of the locks says %q", text)
+	}
+	if _, text := other.audit("GET", other.admin+"/debug/locks/?format=json", "", 200); !strings.Contains(text, `"locks"`) {
+		t.Errorf("programs get %q", text)
+	}
+
 	db.stop()
 	shared := func(p *process) (st engineStatus) {
 		_, text := p.audit("GET", p.admin+"/status", "", 200)

@@ -63,6 +63,9 @@ func Named() (programs []string) {
 			programs = append(programs, "Balanced start="+start+": "+body, "FIFO start="+start+": "+body)
 		}
 	}
+	// A lock that must not become striped, since its writers would have to keep
+	// readers out to count them.
+	programs = append(programs, "PreferReaders start=hot: RLock Release RLock Release | Lock Release | RLock Release")
 	// A writer older than its patience is handed the lock.
 	for _, body := range []string{
 		"Lock Release | Lock Release | TryLock Release TryLock Release TryLock Release TryLock Release TryLock Release",

@@ -59,9 +59,14 @@ func must(ok bool, format string, args ...any) {
 }
 
 // section is what a lock protects: steps between which others may run.
-type section struct{ readers, writers int }
+type section struct {
+	lock             *drawbridge.RWMutex // or nil
+	readers, writers int
+}
 
 func (s *section) read() {
+	// A writer that was granted and has not run yet is inside too.
+	must(s.lock == nil || !sched.Core.Picture(s.lock).Writer, "exclusion: a writer is inside with a reader")
 	s.readers++
 	sched.Step(nil)
 	must(s.writers == 0, "exclusion: a writer is inside with a reader")
@@ -100,7 +105,7 @@ func Scenarios() []Scenario {
 	for _, p := range policies {
 		add("scope/nested read while a writer waits/"+p.String(), 2, func(s *scene) {
 			rw := &drawbridge.RWMutex{Policy: p}
-			var in section
+			in := section{lock: rw}
 			s.actor(func() {
 				must(rw.WithRLock(background, func(ctx context.Context) error {
 					in.read()
@@ -128,7 +133,7 @@ func Scenarios() []Scenario {
 
 		add("scope/upgrade with a reader and a writer/"+p.String(), 3, func(s *scene) {
 			rw := &drawbridge.RWMutex{Policy: p}
-			var in section
+			in := section{lock: rw}
 			ctx := s.ending()
 			s.actor(func() {
 				err := rw.WithULock(background, func(inner context.Context, upgrade func() error) error {
@@ -155,7 +160,7 @@ func Scenarios() []Scenario {
 
 	add("scope/a read outlives the call it joined", 3, func(s *scene) {
 		rw := new(drawbridge.RWMutex)
-		var in section
+		in := section{lock: rw}
 		var inner context.Context
 		given := make(chan struct{})
 		s.actor(func() {
@@ -175,9 +180,78 @@ func Scenarios() []Scenario {
 		s.end = func() error { return idle(rw) }
 	})
 
+	// The hold of the context ends while a read goes past the door: either the
+	// read keeps it, or it waits like anybody else.
+	for _, hold := range []string{"a read", "an update"} {
+		for _, call := range []string{"WithRLock", "RLockContext"} {
+			add("scope/a "+call+" with the context of "+hold+" that ends", 2, func(s *scene) {
+				rw := new(drawbridge.RWMutex)
+				in := section{lock: rw}
+				var inner context.Context
+				given := make(chan struct{})
+				give := func(ctx context.Context) {
+					inner = ctx
+					close(given)
+				}
+				s.actor(func() {
+					if hold == "a read" {
+						rw.WithRLock(background, func(ctx context.Context) error { give(ctx); return nil })
+					} else {
+						rw.WithULock(background, func(ctx context.Context, _ func() error) error { give(ctx); return nil })
+					}
+				})
+				s.actor(func() {
+					sched.Step(receive(given))
+					if call == "WithRLock" {
+						err := rw.WithRLock(inner, func(context.Context) error { in.read(); return nil })
+						must(err == nil, "WithRLock: %v", err)
+						return
+					}
+					err := rw.RLockContext(inner)
+					must(err == nil, "RLockContext: %v", err)
+					in.read()
+					rw.RUnlock()
+				})
+				s.actor(func() { rw.Lock(); in.write(); rw.Unlock() })
+				s.end = func() error { return idle(rw) }
+			})
+		}
+	}
+
+	add("scope/an update that ends, and a read and its upgrade elsewhere", 2, func(s *scene) {
+		rw := new(drawbridge.RWMutex)
+		in := section{lock: rw}
+		var inner context.Context
+		var up func() error
+		given := make(chan struct{})
+		s.actor(func() {
+			rw.WithULock(background, func(ctx context.Context, upgrade func() error) error {
+				inner, up = ctx, upgrade
+				close(given)
+				return nil
+			})
+		})
+		s.actor(func() {
+			sched.Step(receive(given))
+			err := rw.RLockContext(inner)
+			must(err == nil || err == drawbridge.ErrReentrant, "RLockContext: %v", err)
+			if err == nil {
+				in.read()
+				rw.RUnlock()
+			}
+		})
+		s.actor(func() {
+			sched.Step(receive(given))
+			err := up()
+			must(err == nil || err == drawbridge.ErrUpgrade, "an upgrade failed: %v", err)
+		})
+		s.actor(func() { rw.Lock(); in.write(); rw.Unlock() })
+		s.end = func() error { return idle(rw) }
+	})
+
 	add("scope/upgrades and reads of several goroutines", 3, func(s *scene) {
 		rw := new(drawbridge.RWMutex)
-		var in section
+		in := section{lock: rw}
 		var inner context.Context
 		var up func() error
 		given := make(chan struct{})
@@ -224,6 +298,34 @@ func Scenarios() []Scenario {
 			})
 		})
 		s.actor(func() { rw.Lock(); rw.Unlock(); rw.RLock(); rw.RUnlock() })
+		s.end = func() error { return idle(rw) }
+	})
+
+	add("stripes/a reader comes while the lock is made plain, hot and striped again", 3, func(s *scene) {
+		rw := new(drawbridge.RWMutex)
+		sched.Core.Start(rw, "striped")
+		entered, tried := make(chan struct{}), make(chan struct{})
+		s.actor(func() {
+			rw.RLock()
+			close(entered)
+			sched.Step(receive(tried))
+			rw.RUnlock()
+		})
+		s.actor(func() {
+			defer close(tried)
+			if !rw.TryLock() {
+				return
+			}
+			rw.Unlock()
+			rw.RLock()
+			rw.RLock()
+			rw.RUnlock()
+			rw.RUnlock()
+			rw.RLock()
+			rw.RUnlock()
+			sched.Step(receive(entered))
+			must(!rw.TryLock(), "exclusion: a writer is inside with a reader")
+		})
 		s.end = func() error { return idle(rw) }
 	})
 
@@ -331,7 +433,7 @@ func Scenarios() []Scenario {
 
 	add("observed/the observer comes and goes", 3, func(s *scene) {
 		rw := new(drawbridge.RWMutex)
-		var in section
+		in := section{lock: rw}
 		log := new(eventLog)
 		s.actor(func() { rw.Observe(log)() })
 		s.actor(func() { rw.Lock(); in.write(); rw.Unlock() })
@@ -362,7 +464,7 @@ func Scenarios() []Scenario {
 
 	add("observed/an observer panics", 2, func(s *scene) {
 		rw := new(drawbridge.RWMutex)
-		var in section
+		in := section{lock: rw}
 		rw.Observe(panicking{})
 		for range 2 {
 			s.actor(func() {

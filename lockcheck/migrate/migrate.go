@@ -3,6 +3,8 @@
 package migrate
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +70,9 @@ func (o Options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	defer os.RemoveAll(temp)
 	if err := o.require(mod, temp); err != nil {
+		return err
+	}
+	if err := o.available(ctx, temp); err != nil {
 		return err
 	}
 	m := &migration{ctx: ctx, o: o, modfile: filepath.Join(temp, "go.mod"), root: filepath.Dir(mod)}
@@ -187,6 +192,27 @@ func (o Options) require(mod, temp string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(temp, "go.sum"), sum, 0o644)
+}
+
+// available makes sure that drawbridge can be had as the go.mod in the folder temp wants it. Else each lock would
+// seem to be what does not compile.
+func (o Options) available(ctx context.Context, temp string) error {
+	cmd := exec.CommandContext(ctx, "go", "list", "-modfile="+filepath.Join(temp, "go.mod"), "-mod=mod", modulePath)
+	cmd.Dir = o.Dir
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		why := strings.ReplaceAll(oneLine(cmp.Or(stderr.String(), err.Error())), temp+string(filepath.Separator), "")
+		if o.Replace != "" {
+			return fmt.Errorf("%q cannot be used as drawbridge's source; name the folder of its go.mod with --replace: %q", o.Replace, why)
+		}
+		return fmt.Errorf("drawbridge %q cannot be had; name another version with --version, or a folder with --replace: %q", o.Version, why)
+	}
+	return nil
 }
 
 func (o Options) add(f *modfile.File) error {

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,9 @@ func module(t *testing.T, files map[string]string) string {
 
 func migrate(t *testing.T, o Options) (status int, stdout, stderr string) {
 	t.Helper()
-	o.Replace = "../.."
+	if o.Version == "" {
+		o.Replace = cmp.Or(o.Replace, "../..")
+	}
 	var out, errs bytes.Buffer
 	status = Run(t.Context(), o, &out, &errs)
 	return status, out.String(), errs.String()
@@ -278,5 +281,17 @@ func TestOutsideAModule(t *testing.T) {
 	status, _, stderr := migrate(t, Options{Dir: t.TempDir()})
 	if status != 2 || !strings.Contains(stderr, "no go.mod") {
 		t.Error(status, stderr)
+	}
+}
+
+// Without drawbridge nothing compiles that would use it, which is not the fault of the locks.
+func TestDrawbridgeThatCannotBeHadIsSaid(t *testing.T) {
+	t.Setenv("GOPROXY", "off")
+	for _, o := range []Options{{Version: "v0.0.7-unknown"}, {Version: "v9.9.9"}, {Version: "\x1b[31mred"}, {Replace: t.TempDir()}} {
+		o.Dir = module(t, map[string]string{"shop.go": shop})
+		status, stdout, stderr := migrate(t, o)
+		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "--replace") || strings.Contains(stderr, "\x1b") {
+			t.Errorf("%+v: status %d: %s%s", o, status, stdout, stderr)
+		}
 	}
 }

@@ -139,7 +139,9 @@ func (o Options) findings(ctx context.Context, stderr io.Writer) ([]Finding, err
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		stderr.Write(errs.Bytes())
+		for line := range strings.Lines(errs.String()) {
+			fmt.Fprintln(stderr, printable(strings.TrimRight(line, "\r\n")))
+		}
 		return nil, fmt.Errorf("go vet could not look at the packages: %w", err)
 	}
 	dir, err := filepath.Abs(o.Dir)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -216,5 +217,105 @@ func TestToolDefaultsToErrors(t *testing.T) {
 		if got := named(c.args); got != c.want {
 			t.Errorf("named(%q) = %v", c.args, got)
 		}
+	}
+}
+
+// What go vet says has names of files in it, which may hold anything.
+func TestWhatGoVetSaysIsMadeHarmless(t *testing.T) {
+	dir := module(t, map[string]string{"shop.go": "package shop\n\nvar x int = \"\x1b]0;owned\x07\"\n"})
+	status, _, stderr := run(t, Options{Dir: dir})
+	if status != 2 || strings.ContainsAny(stderr, "\x1b\x07") || !strings.Contains(stderr, "shop.go:3:13") {
+		t.Errorf("status %d: %q", status, stderr)
+	}
+}
+
+const request = `package shop
+
+import (
+	"context"
+
+	"github.com/drawbridge-go/drawbridge"
+)
+
+type stock struct {
+	mu drawbridge.Mutex
+	c  chan int
+	n  int
+}
+
+func (s *stock) send() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.c <- s.n
+}
+
+func (s *stock) get(ctx context.Context) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n, nil
+}
+
+func (s *stock) put(ctx context.Context, n int) error {
+	if err := s.mu.LockContext(context.Background()); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	s.n = n
+	return nil
+}
+`
+
+// A fix changes what the program does, so it is only made by the analyzers that are named.
+func TestFixesAreThoseOfTheAnalyzersNamed(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := module(t, map[string]string{"shop.go": request})
+	mod := "module example.test/shop\n\ngo 1.26\n\nrequire github.com/drawbridge-go/drawbridge v0.1.0\n\nreplace github.com/drawbridge-go/drawbridge => " + root + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	text := func() string {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(dir, "shop.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if _, stdout, stderr := run(t, Options{Dir: dir}); !strings.Contains(stdout, "(ctxlock)") || !strings.Contains(stdout, "(ctxlost)") {
+		t.Fatalf("want a finding of each to fix:\n%s%s", stdout, stderr)
+	}
+
+	if status, _, stderr := run(t, Options{Dir: dir, Fix: true}); status != 2 || !strings.Contains(stderr, "--only") || text() != request {
+		t.Errorf("no analyzer is named: status %d, %s\n%s", status, stderr, text())
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	vet := exec.CommandContext(t.Context(), "go", "vet", "-vettool="+self, "-fix", "./...")
+	vet.Dir = dir
+	if out, err := vet.CombinedOutput(); err != nil || text() != request {
+		t.Errorf("go vet -fix: %v, %s\n%s", err, out, text())
+	}
+
+	if status, stdout, stderr := run(t, Options{Dir: dir, Fix: true, Only: []string{"ctxlost"}}); status != 0 {
+		t.Errorf("status %d\n%s%s", status, stdout, stderr)
+	}
+	want := strings.Replace(request, "s.mu.LockContext(context.Background())", "s.mu.LockContext(ctx)", 1)
+	if text() != want {
+		t.Errorf("ctxlost has made\n%s", text())
+	}
+	if status, stdout, stderr := run(t, Options{Dir: dir, Fix: true, Only: []string{"ctxlock"}}); status != 0 {
+		t.Errorf("status %d\n%s%s", status, stdout, stderr)
+	}
+	want = strings.Replace(want, "(int, error) {\n\ts.mu.Lock()\n", "(int, error) {\n\tif err := s.mu.LockContext(ctx); err != nil {\n\t\treturn 0, err\n\t}\n", 1)
+	if text() != want {
+		t.Errorf("ctxlock has made\n%s", text())
+	}
+	if status, stdout, stderr := run(t, Options{Dir: dir, Strict: true, Only: []string{"ctxlock", "ctxlost", "ctxlockerr"}}); status != 0 || stdout != "" {
+		t.Errorf("after the fixes: status %d\n%s%s", status, stdout, stderr)
 	}
 }

@@ -1,4 +1,11 @@
 // Package otel shows the watched locks of a process to OpenTelemetry.
+//
+//	inspect.Watch("routes", &routes)
+//	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(otel.NewProducer()))
+//	provider := metric.NewMeterProvider(metric.WithReader(reader))
+//
+// Nothing runs between the collections of the reader: the figures are those
+// that inspect keeps. [SpanEvents], besides, puts long waits into traces.
 package otel
 
 import (

@@ -1,4 +1,10 @@
 // Package prom shows the watched locks of a process to Prometheus.
+//
+//	inspect.Watch("routes", &routes)
+//	prometheus.MustRegister(prom.NewCollector())
+//
+// Nothing runs between scrapes: the figures are those that inspect keeps. A
+// dashboard for Grafana is in the folder next to this package.
 package prom
 
 import (

@@ -119,30 +119,48 @@ type result struct {
 
 type span struct{ from, to time.Duration }
 
-func (r result) String() string {
+// figures are what a row of the table says.
+type figures struct {
+	rate               float64 // good answers per second
+	p50, p99, max      time.Duration
+	stall              time.Duration // longest time without a good answer
+	good, busy, others int
+}
+
+func (r result) figures() (f figures) {
 	var took []time.Duration
-	var last, stall time.Duration
-	busy, other := 0, 0
+	var last time.Duration
 	for _, s := range r.samples {
 		switch s.code {
 		case http.StatusOK:
 			took = append(took, s.took)
-			stall = max(stall, s.at-last)
+			f.stall = max(f.stall, s.at-last)
 			last = s.at
 		case http.StatusServiceUnavailable:
-			busy++
+			f.busy++
 		default:
-			other++
+			f.others++
 		}
 	}
-	stall = max(stall, r.over-last)
-	if len(took) == 0 {
-		return fmt.Sprintf("| %s | 0 | – | – | – | %s | %d | %d |", r.guard, short(stall), busy, other)
+	f.stall = max(f.stall, r.over-last)
+	f.good = len(took)
+	if f.good == 0 {
+		return f
 	}
 	slices.Sort(took)
 	at := func(q float64) time.Duration { return took[int(math.Ceil(q*float64(len(took))))-1] }
-	return fmt.Sprintf("| %s | %.0f | %s | %s | %s | %s | %d | %d |", r.guard,
-		float64(len(took))/r.over.Seconds(), short(at(.5)), short(at(.99)), short(at(1)), short(stall), busy, other)
+	f.rate = float64(len(took)) / r.over.Seconds()
+	f.p50, f.p99, f.max = at(.5), at(.99), at(1)
+	return f
+}
+
+func (r result) String() string {
+	f := r.figures()
+	p50, p99, longest := "–", "–", "–"
+	if f.good > 0 {
+		p50, p99, longest = short(f.p50), short(f.p99), short(f.max)
+	}
+	return fmt.Sprintf("| %s | %.0f | %s | %s | %s | %s | %d | %d |", r.guard, f.rate, p50, p99, longest, short(f.stall), f.busy, f.others)
 }
 
 func short(d time.Duration) string {

@@ -45,7 +45,7 @@ func picture(o options, results []result) string {
 
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-labelledby="title">`+"\n", width, height)
-	heading := fmt.Sprintf("%d clients; answers in each %v over %v, by what guards the routing table.", o.Clients, bucket, over)
+	heading := fmt.Sprintf("%d clients; answers in each %s over %v, by what guards the routing table.", o.Clients, short(bucket), over)
 	fmt.Fprintf(&b, "<title id=\"title\">%s</title>\n<style>%s\n</style>\n", heading, style)
 	fmt.Fprintf(&b, `<rect class="page" x=".5" y=".5" width="%d" height="%d" rx="8"/>`+"\n", width-1, height-1)
 	fmt.Fprintf(&b, `<text class="head" x="%d" y="28">%s</text>`+"\n", margin, heading)
@@ -54,6 +54,8 @@ func picture(o options, results []result) string {
 		y := 70 + i*(panel+56)
 		base := y + 14 + panel
 		fmt.Fprintf(&b, `<text class="title" x="%d" y="%d">%s</text>`+"\n", margin, y+6, r.guard)
+		f := r.figures()
+		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%.0f requests/s, longest stall %s</text>`+"\n", width-margin, y+6, f.rate, short(f.stall))
 		fmt.Fprintf(&b, `<text class="quiet" x="%d" y="%d" text-anchor="end">%d</text><text class="quiet" x="%d" y="%d" text-anchor="end">0</text>`+"\n",
 			left-6, y+22, top, left-6, base)
 		fmt.Fprintf(&b, `<path class="axis" d="M%d %dH%d"/>`+"\n", left, base, width-margin)

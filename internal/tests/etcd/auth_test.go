@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbridge-go/drawbridge/cluster"
 	"github.com/drawbridge-go/drawbridge/cluster/etcd"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
 
 // A user with read and write on the prefix, and nothing else, can do all that the engine does; a wrong password is an
@@ -18,7 +19,7 @@ import (
 func TestUserWithThePrefixAlone(t *testing.T) {
 	s := start(t, 1)
 	admin := dial(t, s.Endpoints[0])
-	ctx := within(t, time.Minute)
+	ctx := rig.Within(t, time.Minute)
 	step := func(_ any, err error) {
 		t.Helper()
 		if err != nil {
@@ -38,8 +39,8 @@ func TestUserWithThePrefixAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	l := newLocker(t, engine, 10*time.Second)
-	h := locked(t, l, "n")
+	l := rig.NewLocker(t, engine, 10*time.Second)
+	h := rig.Locked(t, l, "n")
 	n, err := cluster.NewSnapshot(ctx, engine, "v", cluster.Codec[int]{})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +60,7 @@ func TestUserWithThePrefixAlone(t *testing.T) {
 	if err := h.Downgrade(ctx); err != nil {
 		t.Error(err)
 	}
-	unlocked(t, h)
+	rig.Unlocked(t, h)
 
 	for _, url := range []string{"etcd://app:secret@" + s.Endpoints[0] + "/team/", "etcd://" + s.Endpoints[0] + "/team/", "etcd://app:p%40ss%20word@" + s.Endpoints[0] + "/others/"} {
 		began := time.Now()
@@ -84,8 +85,8 @@ func refused(t *testing.T, url string) error {
 		return err
 	}
 	defer engine.Close()
-	l := newLocker(t, engine, 2*time.Second)
+	l := rig.NewLocker(t, engine, 2*time.Second)
 	defer l.Close()
-	_, err = l.Lock(within(t, 20*time.Second), "n")
+	_, err = l.Lock(rig.Within(t, 20*time.Second), "n")
 	return err
 }

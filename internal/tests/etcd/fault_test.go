@@ -3,9 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,128 +21,23 @@ const ttl = 3 * time.Second
 // takeover is how long after its TTL a dead holder's lock may stay taken.
 const takeover = 1500 * time.Millisecond
 
-var counter struct {
-	sync.Mutex
-	n int
-}
-
-func fresh(t testing.TB) string {
-	counter.Lock()
-	defer counter.Unlock()
-	counter.n++
-	return fmt.Sprintf("%s %d %d", t.Name(), counter.n, time.Now().UnixNano())
-}
-
-func locked(t testing.TB, l *cluster.Locker, name string) *cluster.Hold {
-	t.Helper()
-	h, err := l.Lock(within(t, 30*time.Second), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
-func unlocked(t testing.TB, h *cluster.Hold) {
-	t.Helper()
-	if err := h.Unlock(within(t, 30*time.Second)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// waiters waits until n entries of name wait.
-func waiters(t testing.TB, l *cluster.Locker, name string, n int) {
-	t.Helper()
-	ctx := within(t, 30*time.Second)
-	for {
-		st, err := l.State(ctx, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(st.Waiters) == n {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
 func TestKilledHolderIsReplacedWithinItsLease(t *testing.T) {
-	endpoint, name := shared(t)[0], fresh(t)
-	l := newLocker(t, machine(t, endpoint), ttl)
-	c := rig.Spawn(t, "write", endpoint, name, ttl)
-	token := c.Expect(t, "held")
-	killed := time.Now()
-	c.Signal(syscall.SIGKILL)
-	h := locked(t, l, name)
-	took := time.Since(killed)
-	t.Logf("takeover after %v with a TTL of %v", took, ttl)
-	if took > ttl+takeover {
-		t.Errorf("takeover after %v, want at most %v", took, ttl+takeover)
-	}
-	if int64(h.Token()) <= token {
-		t.Errorf("token %d after %d", h.Token(), token)
-	}
-	unlocked(t, h)
+	endpoint := shared(t)[0]
+	rig.KilledHolder(t, endpoint, rig.NewLocker(t, machine(t, endpoint), ttl), ttl, ttl+takeover)
 }
 
 // A killed waiter must not keep the door shut for longer than its lease.
 func TestKilledWaiterOpensTheDoor(t *testing.T) {
-	endpoint, name := shared(t)[0], fresh(t)
-	l, other := newLocker(t, machine(t, endpoint), ttl), newLocker(t, machine(t, endpoint), ttl)
-	inside, err := l.RLock(within(t, 30*time.Second), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := rig.Spawn(t, "write", endpoint, name, ttl)
-	waiters(t, l, name, 1)
-	killed := time.Now()
-	c.Signal(syscall.SIGKILL)
-	h, err := other.RLock(within(t, 30*time.Second), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(killed); took > ttl+takeover {
-		t.Errorf("a reader waited %v for a dead writer, want at most %v", took, ttl+takeover)
-	}
-	unlocked(t, h)
-	unlocked(t, inside)
+	endpoint := shared(t)[0]
+	l, other := rig.NewLocker(t, machine(t, endpoint), ttl), rig.NewLocker(t, machine(t, endpoint), ttl)
+	rig.KilledWaiter(t, endpoint, l, other, ttl, ttl+takeover)
 }
 
-// The picture of the paused holder: stopped between its check and its write, it wakes up after its lease, and its write
-// is refused where the data is.
 func TestStoppedHolderIsFenced(t *testing.T) {
-	endpoint, name := shared(t)[0], fresh(t)
-	l := newLocker(t, machine(t, endpoint), ttl)
+	endpoint := shared(t)[0]
 	var fence cluster.Fence // of a store in this process
-	ok := func() error { return nil }
-	c := rig.Spawn(t, "write", endpoint, name, ttl)
-	old := cluster.Token(c.Expect(t, "held"))
-	if err := fence.Write(old, ok); err != nil {
-		t.Fatal(err)
-	}
-	c.Expect(t, "checked")
-	c.Signal(syscall.SIGSTOP)
-	stopped := time.Now()
-	h := locked(t, l, name)
-	if took := time.Since(stopped); took > ttl+takeover {
-		t.Errorf("takeover after %v, want at most %v", took, ttl+takeover)
-	}
-	if err := fence.Write(h.Token(), ok); err != nil {
-		t.Fatal(err)
-	}
-	c.Drain()
-	c.Signal(syscall.SIGCONT)
-	late := cluster.Token(c.Expect(t, "write"))
-	if err := fence.Write(late, ok); !errors.Is(err, cluster.ErrStale) {
-		t.Errorf("the write of a holder that was past its check: %v", err)
-	}
-	// After that one, not a single check says yes.
-	for line := range c.Lines {
-		if line == "lost" {
-			break
-		}
-		t.Errorf("the holder went on: %q", line)
-	}
-	unlocked(t, h)
+	write := func(token cluster.Token) error { return fence.Write(token, func() error { return nil }) }
+	rig.StoppedHolder(t, endpoint, rig.NewLocker(t, machine(t, endpoint), ttl), rig.Fresh(t), ttl, ttl+takeover, write)
 }
 
 // Whatever the network does, the holder is told before etcd ends the lease.
@@ -171,12 +64,12 @@ func TestHolderIsToldBeforeTheLeaseEnds(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			name := fresh(t)
+			name := rig.Fresh(t)
 			m := machine(t, endpoint)
-			h := locked(t, newLocker(t, m, 4*time.Second), name)
+			h := rig.Locked(t, rig.NewLocker(t, m, 4*time.Second), name)
 			told, gone := make(chan time.Time, 1), make(chan time.Time, 1)
 			context.AfterFunc(h.Context(), func() { told <- time.Now() })
-			watch := admin.Watch(within(t, time.Minute), lockKeys(name), clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithRev(int64(h.Token())))
+			watch := admin.Watch(rig.Within(t, time.Minute), lockKeys(name), clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithRev(int64(h.Token())))
 			go func() {
 				for w := range watch {
 					if len(w.Events) > 0 {
@@ -208,13 +101,13 @@ func lockKeys(name string) string {
 
 // A connection that breaks and comes back costs no hold and no place.
 func TestResetConnectionsLoseNothing(t *testing.T) {
-	endpoint, name := shared(t)[0], fresh(t)
+	endpoint, name := shared(t)[0], rig.Fresh(t)
 	a, b := machine(t, endpoint), machine(t, endpoint)
-	la, lb := newLocker(t, a, 4*time.Second), newLocker(t, b, 4*time.Second)
-	h := locked(t, la, name)
+	la, lb := rig.NewLocker(t, a, 4*time.Second), rig.NewLocker(t, b, 4*time.Second)
+	h := rig.Locked(t, la, name)
 	got := make(chan *cluster.Hold)
-	go func() { got <- locked(t, lb, name) }()
-	waiters(t, la, name, 1)
+	go func() { got <- rig.Locked(t, lb, name) }()
+	rig.Waiters(t, la, name, 1)
 	for range 12 {
 		a.link.Reset()
 		b.link.Reset()
@@ -223,25 +116,25 @@ func TestResetConnectionsLoseNothing(t *testing.T) {
 	if err := h.Held(); err != nil {
 		t.Errorf("resets cost the hold: %v", err)
 	}
-	unlocked(t, h)
-	unlocked(t, <-got)
+	rig.Unlocked(t, h)
+	rig.Unlocked(t, <-got)
 }
 
 // The answer to the request that made the key is lost: sent again, it must find the key and its place.
 func TestLostAnswerToAcquireKeepsThePlace(t *testing.T) {
-	endpoint, name := shared(t)[0], fresh(t)
+	endpoint, name := shared(t)[0], rig.Fresh(t)
 	admin := dial(t, endpoint)
 	for _, broken := range []string{"silently", "with a reset"} {
 		t.Run(broken, func(t *testing.T) {
 			a, b := machine(t, endpoint), machine(t, endpoint)
-			la, lb := newLocker(t, a, 10*time.Second), newLocker(t, b, 10*time.Second)
-			unlocked(t, locked(t, la, fresh(t))) // the lease is there
+			la, lb := rig.NewLocker(t, a, 10*time.Second), rig.NewLocker(t, b, 10*time.Second)
+			rig.Unlocked(t, rig.Locked(t, la, rig.Fresh(t))) // the lease is there
 			a.link.Set(rig.Direction{}, rig.Direction{Cut: true})
 			first := make(chan *cluster.Hold)
-			go func() { first <- locked(t, la, name) }()
+			go func() { first <- rig.Locked(t, la, name) }()
 			waitKeys(t, admin, name, 1)
 			second := make(chan *cluster.Hold)
-			go func() { second <- locked(t, lb, name) }()
+			go func() { second <- rig.Locked(t, lb, name) }()
 			waitKeys(t, admin, name, 2)
 			if broken == "with a reset" {
 				a.link.Reset()
@@ -254,21 +147,21 @@ func TestLostAnswerToAcquireKeepsThePlace(t *testing.T) {
 			default:
 			}
 			waitKeys(t, admin, name, 2) // and not a third
-			unlocked(t, h)
-			unlocked(t, <-second)
+			rig.Unlocked(t, h)
+			rig.Unlocked(t, <-second)
 		})
 	}
 }
 
 // The answer to the release is lost: it is no loss, and no error.
 func TestLostAnswerToReleaseIsNoLoss(t *testing.T) {
-	endpoint, name := shared(t)[0], fresh(t)
+	endpoint, name := shared(t)[0], rig.Fresh(t)
 	admin := dial(t, endpoint)
 	m := machine(t, endpoint)
-	h := locked(t, newLocker(t, m, 10*time.Second), name)
+	h := rig.Locked(t, rig.NewLocker(t, m, 10*time.Second), name)
 	m.link.Set(rig.Direction{}, rig.Direction{Cut: true})
 	done := make(chan error)
-	go func() { done <- h.Unlock(within(t, time.Minute)) }()
+	go func() { done <- h.Unlock(rig.Within(t, time.Minute)) }()
 	waitKeys(t, admin, name, 0)
 	m.link.Reset()
 	m.link.Set(rig.Direction{}, rig.Direction{})
@@ -280,7 +173,7 @@ func TestLostAnswerToReleaseIsNoLoss(t *testing.T) {
 // waitKeys waits until the lock has n keys.
 func waitKeys(t testing.TB, c *clientv3.Client, name string, n int64) {
 	t.Helper()
-	ctx := within(t, 30*time.Second)
+	ctx := rig.Within(t, 30*time.Second)
 	for last := int64(-1); ; time.Sleep(5 * time.Millisecond) {
 		resp, err := c.Get(ctx, lockKeys(name), clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err != nil {
@@ -295,13 +188,13 @@ func waitKeys(t testing.TB, c *clientv3.Client, name string, n int64) {
 // A request to enter that arrives after the caller has given up, and after the cleaning up, must make no key: it would
 // bar everybody for as long as the process lives.
 func TestLateRequestOfACallThatGaveUpMakesNoKey(t *testing.T) {
-	endpoint, name := shared(t)[0], fresh(t)
+	endpoint, name := shared(t)[0], rig.Fresh(t)
 	admin := dial(t, endpoint)
 	m, other := machine(t, endpoint), machine(t, endpoint)
 	kv := &heldBack{KV: m.client.KV, endpoint: endpoint, release: make(chan struct{}), made: make(chan error, 1)}
 	m.client.KV = kv
-	l := newLocker(t, m, ttl)
-	unlocked(t, locked(t, l, fresh(t)))
+	l := rig.NewLocker(t, m, ttl)
+	rig.Unlocked(t, rig.Locked(t, l, rig.Fresh(t)))
 
 	kv.arm()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -322,13 +215,70 @@ func TestLateRequestOfACallThatGaveUpMakesNoKey(t *testing.T) {
 	waitKeys(t, admin, name, 0)
 	time.Sleep(100 * time.Millisecond)
 	waitKeys(t, admin, name, 0)
-	unlocked(t, locked(t, newLocker(t, other, ttl), name))
-	unlocked(t, locked(t, l, name)) // the same process, the same lease
+	rig.Unlocked(t, rig.Locked(t, rig.NewLocker(t, other, ttl), name))
+	rig.Unlocked(t, rig.Locked(t, l, name)) // the same process, the same lease
+}
+
+// The same for a call whose second request was answered: the first one arrives when the lock has been given back.
+func TestLateRequestOfACallThatIsThroughMakesNoKey(t *testing.T) {
+	endpoint, name := shared(t)[0], rig.Fresh(t)
+	admin := dial(t, endpoint)
+	m := machine(t, endpoint)
+	kv := &heldBack{KV: m.client.KV, endpoint: endpoint, release: make(chan struct{}), made: make(chan error, 1)}
+	m.client.KV = kv
+	l := rig.NewLocker(t, m, 10*time.Second)
+	rig.Unlocked(t, rig.Locked(t, l, rig.Fresh(t)))
+
+	kv.arm()
+	rig.Unlocked(t, rig.Locked(t, l, name))
+	close(kv.release)
+	if err := <-kv.made; err != nil {
+		t.Fatalf("the request never arrived: %v", err)
+	}
+	waitKeys(t, admin, name, 0)
+	rig.Unlocked(t, rig.Locked(t, rig.NewLocker(t, machine(t, endpoint), 10*time.Second), name))
+	rig.Unlocked(t, rig.Locked(t, l, name))
+}
+
+// etcd goes through all keys that a range ever had, so calls that come one after the other must not leave one each.
+func TestLookDoesNotGrowWithEachCall(t *testing.T) {
+	endpoint, name := shared(t)[0], rig.Fresh(t)
+	admin := dial(t, endpoint)
+	l := rig.NewLocker(t, machine(t, endpoint), 10*time.Second)
+	first := rig.Locked(t, l, name)
+	from := int64(first.Token())
+	rig.Unlocked(t, first)
+	const together = 4
+	for range 10 {
+		var calls sync.WaitGroup
+		for range together {
+			calls.Go(func() { rig.Unlocked(t, rig.Locked(t, l, name)) })
+		}
+		calls.Wait()
+	}
+	now, err := admin.Get(rig.Within(t, 10*time.Second), prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, calls := make(map[string]bool), 0
+	watch := admin.Watch(rig.Within(t, 30*time.Second), lockKeys(name), clientv3.WithPrefix(), clientv3.WithFilterDelete(), clientv3.WithRev(from))
+	for w := range watch {
+		for _, ev := range w.Events {
+			keys[string(ev.Kv.Key)] = true
+			calls++
+		}
+		if calls == 1+10*together || w.Header.Revision > now.Header.Revision {
+			break
+		}
+	}
+	if calls != 1+10*together || len(keys) > together {
+		t.Errorf("%d calls, at most %d at a time, had %d keys", calls, together, len(keys))
+	}
 }
 
 func waitEpoch(t testing.TB, c *clientv3.Client) {
 	t.Helper()
-	ctx := within(t, 30*time.Second)
+	ctx := rig.Within(t, 30*time.Second)
 	for {
 		resp, err := c.Get(ctx, prefix+"e/", clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err != nil {
@@ -390,10 +340,10 @@ func (x *heldTxn) Commit() (*clientv3.TxnResponse, error) {
 
 // An operator deletes the key with etcdctl; nobody tells the holder but etcd.
 func TestHolderIsToldOfADeletedKey(t *testing.T) {
-	endpoint, name := shared(t)[0], fresh(t)
+	endpoint, name := shared(t)[0], rig.Fresh(t)
 	admin := dial(t, endpoint)
-	h := locked(t, newLocker(t, machine(t, endpoint), time.Minute), name)
-	if _, err := admin.Delete(within(t, 10*time.Second), lockKeys(name), clientv3.WithPrefix()); err != nil {
+	h := rig.Locked(t, rig.NewLocker(t, machine(t, endpoint), time.Minute), name)
+	if _, err := admin.Delete(rig.Within(t, 10*time.Second), lockKeys(name), clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
@@ -403,24 +353,24 @@ func TestHolderIsToldOfADeletedKey(t *testing.T) {
 		t.Fatal("never told")
 	}
 	t.Logf("told after %v with a TTL of a minute", time.Since(began).Round(time.Millisecond))
-	if err := h.Unlock(within(t, 10*time.Second)); !errors.Is(err, cluster.ErrLost) {
+	if err := h.Unlock(rig.Within(t, 10*time.Second)); !errors.Is(err, cluster.ErrLost) {
 		t.Error(err)
 	}
 }
 
 // The deletion that a holder's watch was to see has been compacted before the watch began.
 func TestHolderIsToldOfADeletionThatWasCompacted(t *testing.T) {
-	endpoint, name := shared(t)[0], fresh(t)
+	endpoint, name := shared(t)[0], rig.Fresh(t)
 	admin := dial(t, endpoint)
-	h := locked(t, newLocker(t, machine(t, endpoint), time.Minute), name)
-	resp, err := admin.Delete(within(t, 10*time.Second), lockKeys(name), clientv3.WithPrefix())
+	h := rig.Locked(t, rig.NewLocker(t, machine(t, endpoint), time.Minute), name)
+	resp, err := admin.Delete(rig.Within(t, 10*time.Second), lockKeys(name), clientv3.WithPrefix())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := admin.Put(within(t, 10*time.Second), prefix+"mark", ""); err != nil {
+	if _, err := admin.Put(rig.Within(t, 10*time.Second), prefix+"mark", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := admin.Compact(within(t, 10*time.Second), resp.Header.Revision+1); err != nil {
+	if _, err := admin.Compact(rig.Within(t, 10*time.Second), resp.Header.Revision+1); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -432,22 +382,22 @@ func TestHolderIsToldOfADeletionThatWasCompacted(t *testing.T) {
 
 // Compaction while a call waits costs it nothing, and no requests without end.
 func TestWaiterOutlastsCompaction(t *testing.T) {
-	endpoint, name := shared(t)[0], fresh(t)
+	endpoint, name := shared(t)[0], rig.Fresh(t)
 	admin := dial(t, endpoint)
 	m := machine(t, endpoint)
 	kv := &countingKV{KV: m.client.KV}
 	m.client.KV = kv
-	la, lb := newLocker(t, machine(t, endpoint), 10*time.Second), newLocker(t, m, 10*time.Second)
-	h := locked(t, la, name)
+	la, lb := rig.NewLocker(t, machine(t, endpoint), 10*time.Second), rig.NewLocker(t, m, 10*time.Second)
+	h := rig.Locked(t, la, name)
 	got := make(chan *cluster.Hold)
-	go func() { got <- locked(t, lb, name) }()
-	waiters(t, la, name, 1)
+	go func() { got <- rig.Locked(t, lb, name) }()
+	rig.Waiters(t, la, name, 1)
 	for range 50 {
-		resp, err := admin.Put(within(t, 10*time.Second), prefix+"mark", "")
+		resp, err := admin.Put(rig.Within(t, 10*time.Second), prefix+"mark", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := admin.Compact(within(t, 10*time.Second), resp.Header.Revision); err != nil {
+		if _, err := admin.Compact(rig.Within(t, 10*time.Second), resp.Header.Revision); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -459,23 +409,23 @@ func TestWaiterOutlastsCompaction(t *testing.T) {
 	if n := kv.requests.Load(); n > 60 {
 		t.Errorf("%d transactions of one waiter over 50 compactions", n)
 	}
-	unlocked(t, h)
-	unlocked(t, <-got)
+	rig.Unlocked(t, h)
+	rig.Unlocked(t, <-got)
 }
 
 // Data in etcd is guarded by the hold itself.
 func TestTransactionGuardedByTheHold(t *testing.T) {
-	endpoint, name := shared(t)[0], fresh(t)
+	endpoint, name := shared(t)[0], rig.Fresh(t)
 	m := machine(t, endpoint)
-	l := newLocker(t, m, 10*time.Second)
-	h := locked(t, l, name)
+	l := rig.NewLocker(t, m, 10*time.Second)
+	h := rig.Locked(t, l, name)
 	write := func() bool {
 		t.Helper()
 		held, err := etcd.Held(h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := m.client.Txn(within(t, 10*time.Second)).If(held).Then(clientv3.OpPut(prefix+"data", "x")).Commit()
+		resp, err := m.client.Txn(rig.Within(t, 10*time.Second)).If(held).Then(clientv3.OpPut(prefix+"data", "x")).Commit()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -488,17 +438,17 @@ func TestTransactionGuardedByTheHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Downgrade(within(t, 10*time.Second)); err != nil {
+	if err := h.Downgrade(rig.Within(t, 10*time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	resp, err := m.client.Txn(within(t, 10*time.Second)).If(asWriter).Then(clientv3.OpPut(prefix+"data", "x")).Commit()
+	resp, err := m.client.Txn(rig.Within(t, 10*time.Second)).If(asWriter).Then(clientv3.OpPut(prefix+"data", "x")).Commit()
 	if err != nil || resp.Succeeded {
 		t.Errorf("a writer's transaction after its downgrade: %v, %v", resp, err)
 	}
 	if !write() {
 		t.Error("the reader's comparison is refused after the downgrade")
 	}
-	unlocked(t, h)
+	rig.Unlocked(t, h)
 	if write() {
 		t.Error("accepted after Unlock")
 	}

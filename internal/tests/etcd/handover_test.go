@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbridge-go/drawbridge/cluster"
 	"github.com/drawbridge-go/drawbridge/cluster/etcd"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
 
 // counted is a machine whose requests and watches are counted; keepalives are not.
@@ -26,12 +27,12 @@ func TestHandOverCostsTheSameForAnyNumberOfWaiters(t *testing.T) {
 	for _, n := range []int{10, 1000} {
 		for _, mode := range []cluster.Mode{cluster.Write, cluster.Read} {
 			t.Run(fmt.Sprintf("%d waiting to %v", n, mode), func(t *testing.T) {
-				name := fresh(t)
+				name := rig.Fresh(t)
 				engine, kv, w := counted(t, endpoint)
-				l := newLocker(t, engine, 20*time.Second)
-				h := locked(t, newLocker(t, machine(t, endpoint), 20*time.Second), name)
+				l := rig.NewLocker(t, engine, 20*time.Second)
+				h := rig.Locked(t, rig.NewLocker(t, machine(t, endpoint), 20*time.Second), name)
 				var done sync.WaitGroup
-				ctx := within(t, 2*time.Minute)
+				ctx := rig.Within(t, 2*time.Minute)
 				for range n {
 					done.Go(func() {
 						take := l.Lock
@@ -54,7 +55,7 @@ func TestHandOverCostsTheSameForAnyNumberOfWaiters(t *testing.T) {
 				}
 				t.Logf("%d entered the queue in %v", n, time.Since(began).Round(time.Millisecond))
 				before := settled(kv)
-				unlocked(t, h)
+				rig.Unlocked(t, h)
 				began = time.Now()
 				done.Wait()
 				t.Logf("and left it in %v", time.Since(began).Round(time.Millisecond))
@@ -72,11 +73,11 @@ func TestHandOverCostsTheSameForAnyNumberOfWaiters(t *testing.T) {
 // A call on a free lock is one request to take it and one to give it back.
 func TestUncontendedLockIsTwoRequests(t *testing.T) {
 	engine, kv, w := counted(t, shared(t)[0])
-	l := newLocker(t, engine, 10*time.Second)
-	unlocked(t, locked(t, l, fresh(t)))
+	l := rig.NewLocker(t, engine, 10*time.Second)
+	rig.Unlocked(t, rig.Locked(t, l, rig.Fresh(t)))
 	before := kv.requests.Load()
 	for range 10 {
-		unlocked(t, locked(t, l, fresh(t)))
+		rig.Unlocked(t, rig.Locked(t, l, rig.Fresh(t)))
 	}
 	if n := kv.requests.Load() - before; n != 20 || w.watches.Load() != 0 {
 		t.Errorf("%d requests and %d watches for 10 calls, want 20 and 0", n, w.watches.Load())
@@ -85,10 +86,10 @@ func TestUncontendedLockIsTwoRequests(t *testing.T) {
 
 // A writer behind many readers that leave in any order is woken for the last ones only.
 func TestWriterBehindManyReadersIsNotWokenByEach(t *testing.T) {
-	endpoint, name := shared(t)[0], fresh(t)
+	endpoint, name := shared(t)[0], rig.Fresh(t)
 	engine, kv, _ := counted(t, endpoint)
-	readers := newLocker(t, machine(t, endpoint), 20*time.Second)
-	ctx := within(t, time.Minute)
+	readers := rig.NewLocker(t, machine(t, endpoint), 20*time.Second)
+	ctx := rig.Within(t, time.Minute)
 	var holds []*cluster.Hold
 	for range 100 {
 		h, err := readers.RLock(ctx, name)
@@ -97,10 +98,10 @@ func TestWriterBehindManyReadersIsNotWokenByEach(t *testing.T) {
 		}
 		holds = append(holds, h)
 	}
-	l := newLocker(t, engine, 20*time.Second)
+	l := rig.NewLocker(t, engine, 20*time.Second)
 	got := make(chan *cluster.Hold)
-	go func() { got <- locked(t, l, name) }()
-	waiters(t, readers, name, 1)
+	go func() { got <- rig.Locked(t, l, name) }()
+	rig.Waiters(t, readers, name, 1)
 	before := settled(kv)
 	for _, i := range rand.Perm(len(holds)) {
 		if err := holds[i].Unlock(ctx); err != nil {
@@ -111,7 +112,7 @@ func TestWriterBehindManyReadersIsNotWokenByEach(t *testing.T) {
 	if n := kv.requests.Load() - before; n > 25 {
 		t.Errorf("the writer looked %d times while 100 readers left", n)
 	}
-	unlocked(t, h)
+	rig.Unlocked(t, h)
 }
 
 // settled returns the number of requests when no more come.

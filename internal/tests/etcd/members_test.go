@@ -11,6 +11,7 @@ import (
 	"github.com/drawbridge-go/drawbridge/cluster"
 	"github.com/drawbridge-go/drawbridge/cluster/clustertest"
 	"github.com/drawbridge-go/drawbridge/cluster/etcd"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
 
 // on is a machine that knows these members.
@@ -35,14 +36,14 @@ func TestLeaderIsLostInAStorm(t *testing.T) {
 	storm := clustertest.Storm{Clients: 3, Calls: 400, Cancels: 0.1, Hold: 4 * time.Millisecond, Note: revision}
 	for i := range 3 {
 		storm.Names = append(storm.Names, fmt.Sprintf("leader/%d", i))
-		storm.Lockers = append(storm.Lockers, newLocker(t, on(t, s.Endpoints...), 4*time.Second))
+		storm.Lockers = append(storm.Lockers, rig.NewLocker(t, on(t, s.Endpoints...), 4*time.Second))
 	}
 	var stopped sync.WaitGroup
 	stopped.Go(func() {
 		time.Sleep(500 * time.Millisecond)
 		s.Stop(leader)
 	})
-	h, err := storm.Run(within(t, 2*time.Minute))
+	h, err := storm.Run(rig.Within(t, 2*time.Minute))
 	stopped.Wait()
 	if err != nil {
 		t.Error(err)
@@ -60,8 +61,8 @@ func TestLeaderIsLostInAStorm(t *testing.T) {
 func TestMinorityGrantsNothing(t *testing.T) {
 	s := start(t, 3)
 	m := on(t, s.Endpoints[0])
-	l := newLocker(t, m, ttl)
-	h := locked(t, l, "held")
+	l := rig.NewLocker(t, m, ttl)
+	h := rig.Locked(t, l, "held")
 	var others []int
 	for i := range 3 {
 		if i != 0 {
@@ -101,19 +102,19 @@ func TestWaiterMovesFromAMemberWithoutLeader(t *testing.T) {
 	s := start(t, 3)
 	leader := s.Leader()
 	away := (leader + 1) % 3
-	holder := newLocker(t, on(t, s.Endpoints[leader]), 10*time.Second)
-	h := locked(t, holder, "n")
+	holder := rig.NewLocker(t, on(t, s.Endpoints[leader]), 10*time.Second)
+	h := rig.Locked(t, holder, "n")
 	// The waiter prefers the member that is about to be alone.
 	waiting := on(t, s.Endpoints[away], s.Endpoints[(leader+2)%3])
-	lw := newLocker(t, waiting, 10*time.Second)
+	lw := rig.NewLocker(t, waiting, 10*time.Second)
 	got := make(chan *cluster.Hold)
-	go func() { got <- locked(t, lw, "n") }()
-	waiters(t, holder, "n", 1)
+	go func() { got <- rig.Locked(t, lw, "n") }()
+	rig.Waiters(t, holder, "n", 1)
 	s.Isolate(away)
-	unlocked(t, h)
+	rig.Unlocked(t, h)
 	select {
 	case n := <-got:
-		unlocked(t, n)
+		rig.Unlocked(t, n)
 	case <-time.After(20 * time.Second):
 		t.Fatal("the waiter never heard of the release")
 	}

@@ -2,7 +2,6 @@
 package etcd
 
 import (
-	"context"
 	"os"
 	"strings"
 	"sync"
@@ -74,10 +73,4 @@ func dial(t testing.TB, endpoints ...string) *clientv3.Client {
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
-}
-
-func within(t testing.TB, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
 }

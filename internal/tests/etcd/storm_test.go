@@ -4,8 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -21,34 +19,6 @@ import (
 )
 
 var soak = flag.Duration("soak", 0, "run the storm again and again for so long")
-
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
-
-func newLocker(t testing.TB, e cluster.Engine, ttl time.Duration) *cluster.Locker {
-	l := cluster.New(e, cluster.Options{TTL: ttl, Logger: quiet()})
-	t.Cleanup(func() { l.Close() })
-	return l
-}
-
-// every does something until the returned function is called.
-func every(d time.Duration, do func()) (stop func()) {
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-end:
-				return
-			case <-time.After(d):
-				do()
-			}
-		}
-	}()
-	return func() {
-		close(end)
-		<-ended
-	}
-}
 
 func revision(h *cluster.Hold) int64 {
 	rev, err := etcd.Revision(h)
@@ -107,9 +77,9 @@ func stormRound(t *testing.T, admin *clientv3.Client, endpoint string, round int
 		storm.Names = append(storm.Names, fmt.Sprintf("storm/%d/%d/%d", time.Now().UnixNano(), round, i))
 	}
 	for _, m := range machines {
-		storm.Lockers = append(storm.Lockers, newLocker(t, m, ttl))
+		storm.Lockers = append(storm.Lockers, rig.NewLocker(t, m, ttl))
 	}
-	defer every(100*time.Millisecond, func() {
+	defer rig.Every(100*time.Millisecond, func() {
 		m := machines[rand.N(len(machines))]
 		switch rand.N(5) {
 		case 0:
@@ -124,7 +94,7 @@ func stormRound(t *testing.T, admin *clientv3.Client, endpoint string, round int
 			deleteOne(t, admin)
 		}
 	})()
-	defer every(30*time.Millisecond, func() {
+	defer rig.Every(30*time.Millisecond, func() {
 		// Not up to the last revision: the log of the test needs them for a moment.
 		log.mu.Lock()
 		rev := log.rev - 20
@@ -133,7 +103,7 @@ func stormRound(t *testing.T, admin *clientv3.Client, endpoint string, round int
 			admin.Compact(context.Background(), rev) // fails when it is compacted already
 		}
 	})()
-	h, err := storm.Run(within(t, 2*time.Minute))
+	h, err := storm.Run(rig.Within(t, 2*time.Minute))
 	if err != nil {
 		t.Error(err)
 	}
@@ -152,7 +122,7 @@ func stormRound(t *testing.T, admin *clientv3.Client, endpoint string, round int
 
 // deleteOne deletes the key of a holder or a waiter, by hand.
 func deleteOne(t testing.TB, admin *clientv3.Client) {
-	ctx := within(t, 10*time.Second)
+	ctx := rig.Within(t, 10*time.Second)
 	resp, err := admin.Get(ctx, prefix+"l/", clientv3.WithPrefix(), clientv3.WithLimit(3), clientv3.WithKeysOnly())
 	if err != nil {
 		t.Error(err)
@@ -176,7 +146,7 @@ func nothingLeft(t testing.TB, admin *clientv3.Client, machines ...*remote) {
 		}
 		m.mu.Unlock()
 	}
-	ctx := within(t, 20*time.Second)
+	ctx := rig.Within(t, 20*time.Second)
 	for {
 		var left []string
 		for _, part := range []string{"l/", "e/"} {
@@ -211,7 +181,7 @@ func nothingLeft(t testing.TB, admin *clientv3.Client, machines ...*remote) {
 func TestNoGoroutineIsLeft(t *testing.T) {
 	endpoint := shared(t)[0]
 	admin := dial(t, endpoint)
-	if _, err := admin.Get(within(t, 10*time.Second), "warm"); err != nil {
+	if _, err := admin.Get(rig.Within(t, 10*time.Second), "warm"); err != nil {
 		t.Fatal(err)
 	}
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(),
@@ -222,23 +192,5 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := cluster.New(engine, cluster.Options{TTL: ttl, Logger: quiet()})
-	storm := clustertest.Storm{Lockers: []*cluster.Locker{l}, Clients: 8, Calls: 200, Cancels: 0.5, Hold: time.Millisecond, Names: []string{"leaks"}}
-	if _, err := storm.Run(within(t, time.Minute)); err != nil {
-		t.Error(err)
-	}
-	s, err := cluster.NewSnapshot(within(t, time.Minute), engine, "leaks", cluster.Codec[int]{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Publish(within(t, time.Minute), 1); err != nil {
-		t.Error(err)
-	}
-	s.Close()
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := engine.Close(); err != nil {
-		t.Error(err)
-	}
+	rig.UseAndClose(t, engine, 200)
 }

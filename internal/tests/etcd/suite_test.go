@@ -81,7 +81,7 @@ func (m *remote) drop(t testing.TB, admin *clientv3.Client) {
 	m.leases = nil
 	m.mu.Unlock()
 	for _, id := range leases {
-		if _, err := admin.Revoke(within(t, 10*time.Second), id); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		if _, err := admin.Revoke(rig.Within(t, 10*time.Second), id); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			t.Error(err)
 		}
 	}
@@ -114,12 +114,12 @@ func TestSuite(t *testing.T) {
 		Drop: func(t testing.TB, e cluster.Engine) { of(e).drop(t, admin) },
 		Cut:  func(t testing.TB, e cluster.Engine, off bool) { of(e).cut(off) },
 		DeleteValue: func(t testing.TB, name string) {
-			if _, err := admin.Delete(within(t, 10*time.Second), valueKey(name)); err != nil {
+			if _, err := admin.Delete(rig.Within(t, 10*time.Second), valueKey(name)); err != nil {
 				t.Fatal(err)
 			}
 		},
 		CorruptValue: func(t testing.TB, name string) {
-			if _, err := admin.Put(within(t, 10*time.Second), valueKey(name), "{"); err != nil {
+			if _, err := admin.Put(rig.Within(t, 10*time.Second), valueKey(name), "{"); err != nil {
 				t.Fatal(err)
 			}
 		},

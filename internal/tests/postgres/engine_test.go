@@ -18,6 +18,7 @@ import (
 
 	"github.com/drawbridge-go/drawbridge/cluster"
 	"github.com/drawbridge-go/drawbridge/cluster/postgres"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
 
 // Eight processes make the tables at once, some by the function and some by the printed SQL.
@@ -25,13 +26,13 @@ func TestMigrateTwiceAtOnce(t *testing.T) {
 	url := shared(t)
 	o := postgres.Options{Schema: fmt.Sprintf("user_%d", time.Now().UnixNano())}
 	adm := admin(t, url)
-	t.Cleanup(func() { adm.Exec(within(t, 10*time.Second), "DROP SCHEMA "+o.Schema+" CASCADE") })
+	t.Cleanup(func() { adm.Exec(rig.Within(t, 10*time.Second), "DROP SCHEMA "+o.Schema+" CASCADE") })
 	e, err := postgres.Open(url, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	_, err = newLocker(t, e, ttl).Lock(within(t, 10*time.Second), "name")
+	_, err = rig.NewLocker(t, e, ttl).Lock(rig.Within(t, 10*time.Second), "name")
 	if err == nil || !strings.Contains(err.Error(), "postgres.Migrate") {
 		t.Errorf("a lock without tables: %v", err)
 	}
@@ -39,30 +40,30 @@ func TestMigrateTwiceAtOnce(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			if i%2 == 0 {
-				if err := postgres.Migrate(within(t, time.Minute), e); err != nil {
+				if err := postgres.Migrate(rig.Within(t, time.Minute), e); err != nil {
 					t.Error(err)
 				}
 				return
 			}
-			c, err := pgx.Connect(within(t, time.Minute), url)
+			c, err := pgx.Connect(rig.Within(t, time.Minute), url)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			defer c.Close(context.Background())
-			if _, err := c.PgConn().Exec(within(t, time.Minute), postgres.SQL(o)).ReadAll(); err != nil {
+			if _, err := c.PgConn().Exec(rig.Within(t, time.Minute), postgres.SQL(o)).ReadAll(); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	h := locked(t, newLocker(t, e, ttl), "name")
-	if err := postgres.Migrate(within(t, time.Minute), e); err != nil { // under a hold
+	h := rig.Locked(t, rig.NewLocker(t, e, ttl), "name")
+	if err := postgres.Migrate(rig.Within(t, time.Minute), e); err != nil { // under a hold
 		t.Error(err)
 	}
-	unlocked(t, h)
+	rig.Unlocked(t, h)
 	// Another schema is another world.
-	unlocked(t, locked(t, newLocker(t, machine(t, url, postgres.Options{}), ttl), "name"))
+	rig.Unlocked(t, rig.Locked(t, rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl), "name"))
 }
 
 // An older server is refused, by what it says of itself and by what it does not know.
@@ -126,7 +127,7 @@ func TestOlderServerIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { e.Close() })
-			_, err = newLocker(t, e, ttl).Lock(within(t, 10*time.Second), "name")
+			_, err = rig.NewLocker(t, e, ttl).Lock(rig.Within(t, 10*time.Second), "name")
 			if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "14 or later is needed") {
 				t.Errorf("an older server: %v", err)
 			}
@@ -148,7 +149,7 @@ func TestPasswordsAreNotRepeated(t *testing.T) {
 	} {
 		e, err := postgres.Open(url, postgres.Options{})
 		if err == nil {
-			_, err = newLocker(t, e, ttl).Lock(within(t, 300*time.Millisecond), "name")
+			_, err = rig.NewLocker(t, e, ttl).Lock(rig.Within(t, 300*time.Millisecond), "name")
 			e.Close()
 		}
 		if err == nil || strings.Contains(err.Error(), secret) {
@@ -164,44 +165,44 @@ func TestOptionsInURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	adm, name := admin(t, shared(t)), fresh(t)
-	h := locked(t, newLocker(t, e, ttl), name)
+	adm, name := admin(t, shared(t)), rig.Fresh(t)
+	h := rig.Locked(t, rig.NewLocker(t, e, ttl), name)
 	var open bool
-	if err := adm.QueryRow(within(t, 10*time.Second), `SELECT xact_start IS NOT NULL FROM pg_stat_activity WHERE pid = $1`, sessions(t, adm, name)[0].pid).Scan(&open); err != nil || !open {
+	if err := adm.QueryRow(rig.Within(t, 10*time.Second), `SELECT xact_start IS NOT NULL FROM pg_stat_activity WHERE pid = $1`, sessions(t, adm, name)[0].pid).Scan(&open); err != nil || !open {
 		t.Errorf("no transaction is open: %v", err)
 	}
-	unlocked(t, h)
+	rig.Unlocked(t, h)
 }
 
 // A transaction that keeps a lock open must not keep the rest of the database from being vacuumed.
 func TestOpenTransactionHoldsNothingElse(t *testing.T) {
-	url, name := shared(t), fresh(t)
+	url, name := shared(t), rig.Fresh(t)
 	adm := admin(t, url)
-	h := locked(t, newLocker(t, machine(t, url, postgres.Options{Xact: true}), ttl), name)
+	h := rig.Locked(t, rig.NewLocker(t, machine(t, url, postgres.Options{Xact: true}), ttl), name)
 	var xid, xmin *string
-	if err := adm.QueryRow(within(t, 10*time.Second), `SELECT backend_xid::text, backend_xmin::text FROM pg_stat_activity WHERE pid = $1 AND xact_start IS NOT NULL`,
+	if err := adm.QueryRow(rig.Within(t, 10*time.Second), `SELECT backend_xid::text, backend_xmin::text FROM pg_stat_activity WHERE pid = $1 AND xact_start IS NOT NULL`,
 		sessions(t, adm, name)[0].pid).Scan(&xid, &xmin); err != nil || xid != nil || xmin != nil {
 		t.Errorf("the open transaction has a number or a snapshot: %v, %v, %v", xid, xmin, err)
 	}
-	unlocked(t, h)
+	rig.Unlocked(t, h)
 }
 
 // Of a process, however many of its calls wait for one name, one session waits, and they are granted in order.
 func TestOneSessionWaitsForAName(t *testing.T) {
-	url, name := shared(t), fresh(t)
+	url, name := shared(t), rig.Fresh(t)
 	adm := admin(t, url)
-	a, b := newLocker(t, machine(t, url, postgres.Options{}), ttl), newLocker(t, machine(t, url, postgres.Options{}), ttl)
-	h := locked(t, a, name)
+	a, b := rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl), rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl)
+	h := rig.Locked(t, a, name)
 	order := make(chan int, 10)
 	var calls sync.WaitGroup
 	for i := range 10 {
 		calls.Go(func() {
-			h := locked(t, b, name)
+			h := rig.Locked(t, b, name)
 			order <- i
-			unlocked(t, h)
+			rig.Unlocked(t, h)
 		})
 		for {
-			st, err := b.State(within(t, 10*time.Second), name)
+			st, err := b.State(rig.Within(t, 10*time.Second), name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -214,7 +215,7 @@ func TestOneSessionWaitsForAName(t *testing.T) {
 	if all := sessions(t, adm, name); len(all) != 2 {
 		t.Errorf("sessions %+v, want the holder's and one that waits", all)
 	}
-	unlocked(t, h)
+	rig.Unlocked(t, h)
 	calls.Wait()
 	for i := range 10 {
 		if got := <-order; got != i {
@@ -225,16 +226,16 @@ func TestOneSessionWaitsForAName(t *testing.T) {
 
 // Readers that wait in one process enter on one session. A later one asks by a new session, and then the old one goes.
 func TestReadersShareASession(t *testing.T) {
-	url, name := shared(t), fresh(t)
+	url, name := shared(t), rig.Fresh(t)
 	adm := admin(t, url)
-	a, b := newLocker(t, machine(t, url, postgres.Options{}), ttl), newLocker(t, machine(t, url, postgres.Options{}), ttl)
-	w := locked(t, a, name)
+	a, b := rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl), rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl)
+	w := rig.Locked(t, a, name)
 	inside := make(chan *cluster.Hold, 10)
 	for range 10 {
-		go func() { inside <- rlocked(t, b, name) }()
+		go func() { inside <- rig.RLocked(t, b, name) }()
 	}
 	for {
-		st, err := b.State(within(t, 10*time.Second), name)
+		st, err := b.State(rig.Within(t, 10*time.Second), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +243,7 @@ func TestReadersShareASession(t *testing.T) {
 			break
 		}
 	}
-	unlocked(t, w)
+	rig.Unlocked(t, w)
 	var holds []*cluster.Hold
 	for range 10 {
 		holds = append(holds, <-inside)
@@ -251,7 +252,7 @@ func TestReadersShareASession(t *testing.T) {
 	if len(before) != 1 || !before[0].granted {
 		t.Errorf("sessions %+v, want one", before)
 	}
-	holds = append(holds, rlocked(t, b, name))
+	holds = append(holds, rig.RLocked(t, b, name))
 	for len(sessions(t, adm, name)) != 1 {
 		time.Sleep(time.Millisecond)
 	}
@@ -262,7 +263,7 @@ func TestReadersShareASession(t *testing.T) {
 		if err := h.Held(); err != nil {
 			t.Error(err)
 		}
-		unlocked(t, h)
+		rig.Unlocked(t, h)
 	}
 	if all := sessions(t, adm, name); len(all) != 0 {
 		t.Errorf("sessions %+v are left", all)
@@ -274,18 +275,18 @@ func TestConnectionsAreCapped(t *testing.T) {
 	url := shared(t)
 	adm := admin(t, url)
 	m := machine(t, url, postgres.Options{Connections: 3})
-	l := newLocker(t, m, ttl)
+	l := rig.NewLocker(t, m, ttl)
 	var holds []*cluster.Hold
 	for range 3 {
-		holds = append(holds, locked(t, l, fresh(t)))
+		holds = append(holds, rig.Locked(t, l, rig.Fresh(t)))
 	}
 	next := make(chan *cluster.Hold, 20)
 	for range 20 {
-		go func() { next <- locked(t, l, fresh(t)) }()
+		go func() { next <- rig.Locked(t, l, rig.Fresh(t)) }()
 	}
 	time.Sleep(100 * time.Millisecond)
 	var n int
-	if err := adm.QueryRow(within(t, 10*time.Second), `SELECT count(*) FROM pg_stat_activity WHERE application_name = $1`, m.name).Scan(&n); err != nil || n > 3+4 {
+	if err := adm.QueryRow(rig.Within(t, 10*time.Second), `SELECT count(*) FROM pg_stat_activity WHERE application_name = $1`, m.name).Scan(&n); err != nil || n > 3+4 {
 		t.Errorf("%d connections, %v", n, err)
 	}
 	select {
@@ -293,12 +294,12 @@ func TestConnectionsAreCapped(t *testing.T) {
 		t.Fatal("a fourth connection")
 	default:
 	}
-	unlocked(t, holds[0])
+	rig.Unlocked(t, holds[0])
 	for range 20 {
-		unlocked(t, <-next)
+		rig.Unlocked(t, <-next)
 	}
-	unlocked(t, holds[1])
-	unlocked(t, holds[2])
+	rig.Unlocked(t, holds[1])
+	rig.Unlocked(t, holds[2])
 }
 
 // What Prune removes begins again above where it was; what is in use stays.
@@ -306,54 +307,54 @@ func TestPruneKeepsAFloor(t *testing.T) {
 	url := shared(t)
 	adm := admin(t, url)
 	m := machine(t, url, postgres.Options{})
-	l := newLocker(t, m, 10*time.Second)
+	l := rig.NewLocker(t, m, 10*time.Second)
 	rows := func(names ...string) (n int) {
 		t.Helper()
-		if err := adm.QueryRow(within(t, 10*time.Second), `SELECT count(*) FROM `+schema+`.lock WHERE name = ANY($1)`, names).Scan(&n); err != nil {
+		if err := adm.QueryRow(rig.Within(t, 10*time.Second), `SELECT count(*) FROM `+schema+`.lock WHERE name = ANY($1)`, names).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	used, inUse := fresh(t), fresh(t)
+	used, inUse := rig.Fresh(t), rig.Fresh(t)
 	last := cluster.Token(0)
 	for range 5 {
-		h := locked(t, l, used)
+		h := rig.Locked(t, l, used)
 		last = h.Token()
-		unlocked(t, h)
+		rig.Unlocked(t, h)
 	}
-	reader := rlocked(t, l, inUse)
-	if n, err := m.Prune(within(t, time.Minute)); err != nil || n < 1 {
+	reader := rig.RLocked(t, l, inUse)
+	if n, err := m.Prune(rig.Within(t, time.Minute)); err != nil || n < 1 {
 		t.Fatalf("pruned %d, %v", n, err)
 	}
 	if rows(used) != 0 || rows(inUse) != 1 {
 		t.Errorf("%d rows of a name out of use, %d of one in use", rows(used), rows(inUse))
 	}
-	second := rlocked(t, l, inUse)
+	second := rig.RLocked(t, l, inUse)
 	if err := reader.Held(); err != nil || second.Token() != reader.Token() {
 		t.Errorf("a reader's token went from %d to %d, %v", reader.Token(), second.Token(), err)
 	}
-	unlocked(t, reader)
-	unlocked(t, second)
-	r := rlocked(t, l, used)
+	rig.Unlocked(t, reader)
+	rig.Unlocked(t, second)
+	r := rig.RLocked(t, l, used)
 	if r.Token() < last {
 		t.Errorf("a reader's token %d after the writer's %d", r.Token(), last)
 	}
-	unlocked(t, r)
-	w := locked(t, l, used)
+	rig.Unlocked(t, r)
+	w := rig.Locked(t, l, used)
 	if w.Token() <= last || w.Token() <= r.Token() {
 		t.Errorf("token %d after %d and a reader's %d", w.Token(), last, r.Token())
 	}
-	unlocked(t, w)
+	rig.Unlocked(t, w)
 }
 
 // The fence in a table follows the rule, and a transaction that it refused changes nothing.
 func TestGuardFollowsTheRule(t *testing.T) {
-	url, name := shared(t), fresh(t)
+	url, name := shared(t), rig.Fresh(t)
 	adm := admin(t, url)
 	m := machine(t, url, postgres.Options{})
 	guard := func(mode cluster.Mode, token cluster.Token) error {
-		return pgx.BeginFunc(within(t, 10*time.Second), adm, func(tx pgx.Tx) error {
-			return m.Guard(within(t, 10*time.Second), tx, name, mode, token)
+		return pgx.BeginFunc(rig.Within(t, 10*time.Second), adm, func(tx pgx.Tx) error {
+			return m.Guard(rig.Within(t, 10*time.Second), tx, name, mode, token)
 		})
 	}
 	for i, step := range []struct {
@@ -381,7 +382,7 @@ func TestGuardFollowsTheRule(t *testing.T) {
 			t.Errorf("step %d, %v with token %d: %v", i, step.mode, step.token, err)
 		}
 	}
-	if err := m.Guard(within(t, time.Second), nil, "", cluster.Write, 1); !errors.Is(err, cluster.ErrName) {
+	if err := m.Guard(rig.Within(t, time.Second), nil, "", cluster.Write, 1); !errors.Is(err, cluster.ErrName) {
 		t.Error(err)
 	}
 }
@@ -389,20 +390,20 @@ func TestGuardFollowsTheRule(t *testing.T) {
 // Between the check and the commit nobody else passes the fence: an operation already past its check is through before
 // the next holder's begins.
 func TestGuardLastsUntilCommit(t *testing.T) {
-	url, name := shared(t), fresh(t)
+	url, name := shared(t), rig.Fresh(t)
 	adm := admin(t, url)
 	m := machine(t, url, postgres.Options{})
-	tx, err := adm.Begin(within(t, 30*time.Second))
+	tx, err := adm.Begin(rig.Within(t, 30*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Guard(within(t, 10*time.Second), tx, name, cluster.Write, 1); err != nil {
+	if err := m.Guard(rig.Within(t, 10*time.Second), tx, name, cluster.Write, 1); err != nil {
 		t.Fatal(err)
 	}
 	next := make(chan error, 1)
 	go func() {
-		next <- pgx.BeginFunc(within(t, 30*time.Second), adm, func(tx pgx.Tx) error {
-			return m.Guard(within(t, 30*time.Second), tx, name, cluster.Write, 2)
+		next <- pgx.BeginFunc(rig.Within(t, 30*time.Second), adm, func(tx pgx.Tx) error {
+			return m.Guard(rig.Within(t, 30*time.Second), tx, name, cluster.Write, 2)
 		})
 	}()
 	select {
@@ -410,7 +411,7 @@ func TestGuardLastsUntilCommit(t *testing.T) {
 		t.Errorf("passed while the one before was under way: %v", err)
 	case <-time.After(200 * time.Millisecond):
 	}
-	if err := tx.Commit(within(t, 10*time.Second)); err != nil {
+	if err := tx.Commit(rig.Within(t, 10*time.Second)); err != nil {
 		t.Error(err)
 	}
 	if err := <-next; err != nil {
@@ -423,31 +424,31 @@ func TestGuardLastsUntilCommit(t *testing.T) {
 func TestNextHolderWaitsForAStoreUnderTheLastHold(t *testing.T) {
 	for _, mode := range []cluster.Mode{cluster.Read, cluster.Write} {
 		t.Run(mode.String(), func(t *testing.T) {
-			url, name := shared(t), fresh(t)
+			url, name := shared(t), rig.Fresh(t)
 			adm := admin(t, url)
 			m := machine(t, url, postgres.Options{})
-			a, b := newLocker(t, m, 10*time.Second), newLocker(t, machine(t, url, postgres.Options{}), 10*time.Second)
-			s, err := cluster.NewSnapshot(within(t, 10*time.Second), m, name, cluster.Codec[int]{})
+			a, b := rig.NewLocker(t, m, 10*time.Second), rig.NewLocker(t, machine(t, url, postgres.Options{}), 10*time.Second)
+			s, err := cluster.NewSnapshot(rig.Within(t, 10*time.Second), m, name, cluster.Codec[int]{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if _, err := s.Publish(within(t, 10*time.Second), 1); err != nil {
+			if _, err := s.Publish(rig.Within(t, 10*time.Second), 1); err != nil {
 				t.Fatal(err)
 			}
-			h := locked(t, a, name)
+			h := rig.Locked(t, a, name)
 			// Somebody keeps the value's row, so that the store gets as far as that and no further.
-			row, err := adm.Begin(within(t, 30*time.Second))
+			row, err := adm.Begin(rig.Within(t, 30*time.Second))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := row.Exec(within(t, 10*time.Second), `SELECT FROM `+schema+`.value WHERE name = $1 FOR UPDATE`, name); err != nil {
+			if _, err := row.Exec(rig.Within(t, 10*time.Second), `SELECT FROM `+schema+`.value WHERE name = $1 FOR UPDATE`, name); err != nil {
 				t.Fatal(err)
 			}
 			stored := make(chan error, 1)
-			go func() { _, err := s.PublishHeld(within(t, 30*time.Second), h, 2); stored <- err }()
+			go func() { _, err := s.PublishHeld(rig.Within(t, 30*time.Second), h, 2); stored <- err }()
 			for n := 0; n == 0; time.Sleep(time.Millisecond) {
-				if err := adm.QueryRow(within(t, 10*time.Second), `SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'`, m.name).Scan(&n); err != nil {
+				if err := adm.QueryRow(rig.Within(t, 10*time.Second), `SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'`, m.name).Scan(&n); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -455,9 +456,9 @@ func TestNextHolderWaitsForAStoreUnderTheLastHold(t *testing.T) {
 			next := make(chan *cluster.Hold, 1)
 			go func() {
 				if mode == cluster.Read {
-					next <- rlocked(t, b, name)
+					next <- rig.RLocked(t, b, name)
 				} else {
-					next <- locked(t, b, name)
+					next <- rig.Locked(t, b, name)
 				}
 			}()
 			var n *cluster.Hold
@@ -466,13 +467,13 @@ func TestNextHolderWaitsForAStoreUnderTheLastHold(t *testing.T) {
 				t.Error("granted while a store under the last hold could still change the value")
 			case <-time.After(300 * time.Millisecond):
 			}
-			if err := row.Commit(within(t, 10*time.Second)); err != nil {
+			if err := row.Commit(rig.Within(t, 10*time.Second)); err != nil {
 				t.Fatal(err)
 			}
 			if n == nil {
 				n = <-next
 			}
-			was, err := m.Value(within(t, 10*time.Second), name)
+			was, err := m.Value(rig.Within(t, 10*time.Second), name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -480,49 +481,49 @@ func TestNextHolderWaitsForAStoreUnderTheLastHold(t *testing.T) {
 			if string(was.Data) != "2" || err != nil {
 				t.Errorf("the next holder finds %s; the store under the last hold: %v", was.Data, err)
 			}
-			unlocked(t, n)
+			rig.Unlocked(t, n)
 		})
 	}
 }
 
 // A publication is told, and does not wait to be asked for; and when it was not told it is asked for.
 func TestSnapshotIsToldAndAsks(t *testing.T) {
-	url, name := shared(t), fresh(t)
+	url, name := shared(t), rig.Fresh(t)
 	adm := admin(t, url)
 	o := postgres.Options{Poll: time.Hour}
 	a := machine(t, url, o)
-	told, err := cluster.NewSnapshot(within(t, 10*time.Second), machine(t, url, o), name, cluster.Codec[int]{})
+	told, err := cluster.NewSnapshot(rig.Within(t, 10*time.Second), machine(t, url, o), name, cluster.Codec[int]{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer told.Close()
-	asks, err := cluster.NewSnapshot(within(t, 10*time.Second), machine(t, url, postgres.Options{Poll: 200 * time.Millisecond}), name, cluster.Codec[int]{})
+	asks, err := cluster.NewSnapshot(rig.Within(t, 10*time.Second), machine(t, url, postgres.Options{Poll: 200 * time.Millisecond}), name, cluster.Codec[int]{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer asks.Close()
 	last := uint64(0)
 	for v := range 5 {
-		version, err := a.Store(within(t, 10*time.Second), name, fmt.Append(nil, v), cluster.Condition{})
+		version, err := a.Store(rig.Within(t, 10*time.Second), name, fmt.Append(nil, v), cluster.Condition{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, at, err := told.Wait(within(t, 20*time.Second), last); err != nil || got != v || at != version {
+		if got, at, err := told.Wait(rig.Within(t, 20*time.Second), last); err != nil || got != v || at != version {
 			t.Errorf("Wait is (%d, %d, %v), want (%d, %d, nil)", got, at, err, v, version)
 		}
 		last = version
 	}
 	// The trigger that tells is passed by.
-	if err := pgx.BeginFunc(within(t, 10*time.Second), adm, func(tx pgx.Tx) error {
-		_, err := tx.Exec(within(t, 10*time.Second), "SET LOCAL session_replication_role = replica")
+	if err := pgx.BeginFunc(rig.Within(t, 10*time.Second), adm, func(tx pgx.Tx) error {
+		_, err := tx.Exec(rig.Within(t, 10*time.Second), "SET LOCAL session_replication_role = replica")
 		if err == nil {
-			_, err = tx.Exec(within(t, 10*time.Second), `UPDATE `+schema+`.value SET version = version + 1000, data = '77' WHERE name = $1`, name)
+			_, err = tx.Exec(rig.Within(t, 10*time.Second), `UPDATE `+schema+`.value SET version = version + 1000, data = '77' WHERE name = $1`, name)
 		}
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := asks.Wait(within(t, 20*time.Second), last); err != nil || got != 77 {
+	if got, _, err := asks.Wait(rig.Within(t, 20*time.Second), last); err != nil || got != 77 {
 		t.Errorf("asked for, Wait is (%d, %v)", got, err)
 	}
 	if got, at, _ := told.Load(); at != last {
@@ -532,26 +533,26 @@ func TestSnapshotIsToldAndAsks(t *testing.T) {
 
 // The connection that listens is ended; what is published meanwhile is not missed.
 func TestSnapshotOutlivesItsConnections(t *testing.T) {
-	url, name := shared(t), fresh(t)
+	url, name := shared(t), rig.Fresh(t)
 	adm := admin(t, url)
 	m := machine(t, url, postgres.Options{Poll: time.Hour})
-	s, err := cluster.NewSnapshot(within(t, 10*time.Second), m, name, cluster.Codec[int]{})
+	s, err := cluster.NewSnapshot(rig.Within(t, 10*time.Second), m, name, cluster.Codec[int]{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	last := uint64(0)
 	for v := range 5 {
-		if _, err := adm.Exec(within(t, 10*time.Second), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1`, m.name); err != nil {
+		if _, err := adm.Exec(rig.Within(t, 10*time.Second), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1`, m.name); err != nil {
 			t.Fatal(err)
 		}
 		var version uint64
-		err := adm.QueryRow(within(t, 10*time.Second), `INSERT INTO `+schema+`.value (name, data) VALUES ($1, $2)
+		err := adm.QueryRow(rig.Within(t, 10*time.Second), `INSERT INTO `+schema+`.value (name, data) VALUES ($1, $2)
 			ON CONFLICT (name) DO UPDATE SET data = excluded.data RETURNING version`, name, fmt.Append(nil, v)).Scan(&version)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, at, err := s.Wait(within(t, 20*time.Second), last); err != nil || got != v || at != version {
+		if got, at, err := s.Wait(rig.Within(t, 20*time.Second), last); err != nil || got != v || at != version {
 			t.Errorf("Wait is (%d, %d, %v), want (%d, %d, nil)", got, at, err, v, version)
 		}
 		last = version
@@ -560,10 +561,10 @@ func TestSnapshotOutlivesItsConnections(t *testing.T) {
 
 // Deleted and made again, by hand and in every order, a value's versions rise.
 func TestVersionsRiseAcrossDeletions(t *testing.T) {
-	url, name := shared(t), fresh(t)
+	url, name := shared(t), rig.Fresh(t)
 	adm := admin(t, url)
 	m := machine(t, url, postgres.Options{})
-	ctx, cancel := context.WithCancel(within(t, time.Minute))
+	ctx, cancel := context.WithCancel(rig.Within(t, time.Minute))
 	defer cancel()
 	seen := make(chan cluster.Value, 100)
 	go m.Watch(ctx, name, 0, func(v *cluster.Value) {

@@ -20,45 +20,6 @@ const ttl = 2 * time.Second
 // takeover is how long after its TTL a dead holder's lock may stay taken.
 const takeover = 1500 * time.Millisecond
 
-func locked(t testing.TB, l *cluster.Locker, name string) *cluster.Hold {
-	t.Helper()
-	h, err := l.Lock(within(t, 30*time.Second), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
-func rlocked(t testing.TB, l *cluster.Locker, name string) *cluster.Hold {
-	t.Helper()
-	h, err := l.RLock(within(t, 30*time.Second), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
-func unlocked(t testing.TB, h *cluster.Hold) {
-	t.Helper()
-	if err := h.Unlock(within(t, 30*time.Second)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// waiters waits until n sessions wait for name.
-func waiters(t testing.TB, l *cluster.Locker, name string, n int) {
-	t.Helper()
-	for ctx := within(t, 30*time.Second); ; time.Sleep(5 * time.Millisecond) {
-		st, err := l.State(ctx, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(st.Waiters) == n {
-			return
-		}
-	}
-}
-
 // session is a session that has the lock or waits for it.
 type session struct {
 	pid     int32
@@ -68,7 +29,7 @@ type session struct {
 // sessions lists them as the server sees them.
 func sessions(t testing.TB, adm *pgxpool.Pool, name string) (all []session) {
 	t.Helper()
-	rows, err := adm.Query(within(t, 10*time.Second), `SELECT l.pid, l.granted FROM pg_locks l JOIN `+schema+`.backend b USING (pid)
+	rows, err := adm.Query(rig.Within(t, 10*time.Second), `SELECT l.pid, l.granted FROM pg_locks l JOIN `+schema+`.backend b USING (pid)
 		WHERE l.locktype = 'advisory' AND (l.classid::bigint << 32 | l.objid::bigint) = b.key AND b.name = $1 ORDER BY granted DESC`, name)
 	if err != nil {
 		t.Fatal(err)
@@ -84,79 +45,34 @@ func sessions(t testing.TB, adm *pgxpool.Pool, name string) (all []session) {
 	return all
 }
 
-// told waits until the hold knows that it was lost, and returns how long that took.
-func told(t testing.TB, h *cluster.Hold) time.Duration {
-	t.Helper()
-	began := time.Now()
-	select {
-	case <-h.Context().Done():
-	case <-time.After(30 * time.Second):
-		t.Fatal("the holder was never told")
-	}
-	if err := h.Held(); !errors.Is(err, cluster.ErrLost) {
-		t.Error(err)
-	}
-	if err := h.Unlock(within(t, 10*time.Second)); !errors.Is(err, cluster.ErrLost) {
-		t.Error(err)
-	}
-	return time.Since(began)
-}
-
-func atMost(t testing.TB, what string, since time.Time, most time.Duration) {
-	t.Helper()
-	took := time.Since(since)
-	t.Logf("%s after %v", what, took.Round(time.Millisecond))
-	if took > most {
-		t.Errorf("%s after %v, want at most %v", what, took, most)
-	}
-}
-
 func TestKilledHolderIsReplaced(t *testing.T) {
-	url, name := shared(t), fresh(t)
-	l := newLocker(t, machine(t, url, postgres.Options{}), ttl)
-	c := rig.Spawn(t, "write", url, name, ttl)
-	token := c.Expect(t, "held")
-	killed := time.Now()
-	c.Signal(syscall.SIGKILL)
-	h := locked(t, l, name)
-	atMost(t, "takeover", killed, ttl+takeover)
-	if int64(h.Token()) <= token {
-		t.Errorf("token %d after %d", h.Token(), token)
-	}
-	unlocked(t, h)
+	url := shared(t)
+	rig.KilledHolder(t, url, rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl), ttl, ttl+takeover)
 }
 
 // A killed waiter must not keep the door shut: its session looks whether its client is still there.
 func TestKilledWaiterOpensTheDoor(t *testing.T) {
 	const ttl = 8 * time.Second // long, so that it is not the end of its time that is seen
-	url, name := shared(t), fresh(t)
-	l := newLocker(t, machine(t, url, postgres.Options{}), ttl)
-	inside := rlocked(t, l, name)
-	c := rig.Spawn(t, "write", url, name, ttl)
-	waiters(t, l, name, 1)
-	killed := time.Now()
-	c.Signal(syscall.SIGKILL)
-	h := rlocked(t, newLocker(t, machine(t, url, postgres.Options{}), ttl), name)
-	atMost(t, "a reader entered past a dead writer", killed, ttl/4+takeover)
-	unlocked(t, h)
-	unlocked(t, inside)
+	url := shared(t)
+	l, other := rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl), rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl)
+	rig.KilledWaiter(t, url, l, other, ttl, ttl/4+takeover)
 }
 
 // A stopped waiter is busy for the server and its client is still there. Others end it when its time is over.
 func TestStoppedWaiterOpensTheDoor(t *testing.T) {
-	url, name := shared(t), fresh(t)
-	l := newLocker(t, machine(t, url, postgres.Options{}), ttl)
-	inside := rlocked(t, l, name)
+	url, name := shared(t), rig.Fresh(t)
+	l := rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl)
+	inside := rig.RLocked(t, l, name)
 	c := rig.Spawn(t, "write", url, name, ttl)
-	waiters(t, l, name, 1)
+	rig.Waiters(t, l, name, 1)
 	stopped := time.Now()
 	c.Signal(syscall.SIGSTOP)
-	other := newLocker(t, machine(t, url, postgres.Options{}), ttl)
-	h := rlocked(t, other, name)
+	other := rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl)
+	h := rig.RLocked(t, other, name)
 	// Its row may have been renewed right before, and whoever waits looks every third of the TTL.
-	atMost(t, "a reader entered past a stopped writer", stopped, ttl+ttl/3+takeover)
-	unlocked(t, h)
-	unlocked(t, inside)
+	rig.AtMost(t, "a reader entered past a stopped writer", stopped, ttl+ttl/3+takeover)
+	rig.Unlocked(t, h)
+	rig.Unlocked(t, inside)
 	c.Signal(syscall.SIGCONT)
 	if line, ok := <-drained(c); ok {
 		t.Errorf("a waiter that was stopped past its time went on: %q", line)
@@ -179,17 +95,17 @@ func drained(c *rig.Child) <-chan string {
 
 // A busy try looks for those too: nobody else may wait.
 func TestTryIsNotRefusedByAStoppedWaiter(t *testing.T) {
-	url, name := shared(t), fresh(t)
-	l, other := newLocker(t, machine(t, url, postgres.Options{}), ttl), newLocker(t, machine(t, url, postgres.Options{}), ttl)
-	inside := rlocked(t, l, name)
+	url, name := shared(t), rig.Fresh(t)
+	l, other := rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl), rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl)
+	inside := rig.RLocked(t, l, name)
 	c := rig.Spawn(t, "write", url, name, ttl)
-	waiters(t, l, name, 1)
+	rig.Waiters(t, l, name, 1)
 	c.Signal(syscall.SIGSTOP)
 	for stopped := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		h, err := other.TryRLock(within(t, 10*time.Second), name)
+		h, err := other.TryRLock(rig.Within(t, 10*time.Second), name)
 		if err == nil {
-			atMost(t, "a try was let in past a stopped writer", stopped, ttl+takeover)
-			unlocked(t, h)
+			rig.AtMost(t, "a try was let in past a stopped writer", stopped, ttl+takeover)
+			rig.Unlocked(t, h)
 			break
 		}
 		if !errors.Is(err, cluster.ErrBusy) {
@@ -199,7 +115,7 @@ func TestTryIsNotRefusedByAStoppedWaiter(t *testing.T) {
 			t.Fatal("refused for ever")
 		}
 	}
-	unlocked(t, inside)
+	rig.Unlocked(t, inside)
 }
 
 // The picture of the paused holder: stopped between its check and its write, it wakes up after its lease, and its write
@@ -207,52 +123,26 @@ func TestTryIsNotRefusedByAStoppedWaiter(t *testing.T) {
 func TestStoppedHolderIsFenced(t *testing.T) {
 	for _, table := range []bool{false, true} {
 		t.Run(fmt.Sprintf("table=%v", table), func(t *testing.T) {
-			url, name := shared(t), fresh(t)
+			url, name := shared(t), rig.Fresh(t)
 			m := machine(t, url, postgres.Options{})
-			l := newLocker(t, m, ttl)
+			l := rig.NewLocker(t, m, ttl)
 			var fence cluster.Fence // of a store in this process
 			adm := admin(t, url)
 			write := func(token cluster.Token) error {
 				if !table {
 					return fence.Write(token, func() error { return nil })
 				}
-				tx, err := adm.Begin(within(t, 10*time.Second))
+				tx, err := adm.Begin(rig.Within(t, 10*time.Second))
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer tx.Rollback(context.Background())
-				if err := m.Guard(within(t, 10*time.Second), tx, name, cluster.Write, token); err != nil {
+				if err := m.Guard(rig.Within(t, 10*time.Second), tx, name, cluster.Write, token); err != nil {
 					return err
 				}
-				return tx.Commit(within(t, 10*time.Second))
+				return tx.Commit(rig.Within(t, 10*time.Second))
 			}
-			c := rig.Spawn(t, "write", url, name, ttl)
-			old := cluster.Token(c.Expect(t, "held"))
-			if err := write(old); err != nil {
-				t.Fatal(err)
-			}
-			c.Expect(t, "checked")
-			c.Signal(syscall.SIGSTOP)
-			stopped := time.Now()
-			h := locked(t, l, name)
-			atMost(t, "takeover", stopped, ttl+takeover)
-			if err := write(h.Token()); err != nil {
-				t.Fatal(err)
-			}
-			c.Drain()
-			c.Signal(syscall.SIGCONT)
-			late := cluster.Token(c.Expect(t, "write"))
-			if err := write(late); !errors.Is(err, cluster.ErrStale) {
-				t.Errorf("the write of a holder that was past its check: %v", err)
-			}
-			// After that one, not a single check says yes.
-			for line := range c.Lines {
-				if line == "lost" {
-					break
-				}
-				t.Errorf("the holder went on: %q", line)
-			}
-			unlocked(t, h)
+			rig.StoppedHolder(t, url, l, name, ttl, ttl+takeover, write)
 		})
 	}
 }
@@ -280,9 +170,9 @@ func TestHolderIsToldBeforeTheLeaseEnds(t *testing.T) {
 		for _, o := range []postgres.Options{{}, {Xact: true}} {
 			t.Run(fmt.Sprintf("%s, Xact=%v", what, o.Xact), func(t *testing.T) {
 				t.Parallel()
-				adm, name := admin(t, url), fresh(t)
+				adm, name := admin(t, url), rig.Fresh(t)
 				m := machine(t, url, o)
-				h := locked(t, newLocker(t, m, 4*time.Second), name)
+				h := rig.Locked(t, rig.NewLocker(t, m, 4*time.Second), name)
 				at := make(chan time.Time, 1)
 				context.AfterFunc(h.Context(), func() { at <- time.Now() })
 				fault(m)
@@ -315,22 +205,22 @@ func TestHolderIsToldOfATerminatedSession(t *testing.T) {
 		"reset":      func(m *remote, _ *pgxpool.Pool) { m.link.Reset() },
 	} {
 		t.Run(what, func(t *testing.T) {
-			adm, name := admin(t, url), fresh(t)
+			adm, name := admin(t, url), rig.Fresh(t)
 			m := machine(t, url, postgres.Options{})
-			l := newLocker(t, m, time.Minute)
-			h := locked(t, l, name)
+			l := rig.NewLocker(t, m, time.Minute)
+			h := rig.Locked(t, l, name)
 			end(m, adm)
-			if took := told(t, h); took > 10*time.Second {
+			if took := rig.Told(t, h); took > 10*time.Second {
 				t.Errorf("told after %v with a TTL of a minute", took)
 			}
-			unlocked(t, locked(t, l, name)) // a new session is made
+			rig.Unlocked(t, rig.Locked(t, l, name)) // a new session is made
 		})
 	}
 }
 
 func cancelBackend(t testing.TB, adm *pgxpool.Pool, pid int32) {
 	t.Helper()
-	if _, err := adm.Exec(within(t, 10*time.Second), "SELECT pg_cancel_backend($1)", pid); err != nil {
+	if _, err := adm.Exec(rig.Within(t, 10*time.Second), "SELECT pg_cancel_backend($1)", pid); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -339,23 +229,23 @@ func cancelBackend(t testing.TB, adm *pgxpool.Pool, pid int32) {
 func TestCancelledStatements(t *testing.T) {
 	for _, o := range []postgres.Options{{}, {Xact: true}} {
 		t.Run(fmt.Sprintf("Xact=%v", o.Xact), func(t *testing.T) {
-			url, name := shared(t), fresh(t)
+			url, name := shared(t), rig.Fresh(t)
 			adm := admin(t, url)
-			a, b := newLocker(t, machine(t, url, o), 10*time.Second), newLocker(t, machine(t, url, o), 10*time.Second)
-			c := newLocker(t, machine(t, url, o), 10*time.Second)
-			h := rlocked(t, a, name)
+			a, b := rig.NewLocker(t, machine(t, url, o), 10*time.Second), rig.NewLocker(t, machine(t, url, o), 10*time.Second)
+			c := rig.NewLocker(t, machine(t, url, o), 10*time.Second)
+			h := rig.RLocked(t, a, name)
 			second, third := make(chan error, 1), make(chan *cluster.Hold, 1)
-			go func() { _, err := b.Lock(within(t, 30*time.Second), name); second <- err }()
-			waiters(t, a, name, 1)
-			go func() { third <- rlocked(t, c, name) }()
-			waiters(t, a, name, 2)
+			go func() { _, err := b.Lock(rig.Within(t, 30*time.Second), name); second <- err }()
+			rig.Waiters(t, a, name, 1)
+			go func() { third <- rig.RLocked(t, c, name) }()
+			rig.Waiters(t, a, name, 2)
 			for _, s := range sessions(t, adm, name) {
 				if s.granted {
 					cancelBackend(t, adm, s.pid)
 				}
 			}
 			var pid int32
-			if err := adm.QueryRow(within(t, 10*time.Second), `SELECT l.pid FROM pg_locks l JOIN `+schema+`.backend b USING (pid)
+			if err := adm.QueryRow(rig.Within(t, 10*time.Second), `SELECT l.pid FROM pg_locks l JOIN `+schema+`.backend b USING (pid)
 				WHERE NOT granted AND mode = 'ExclusiveLock' AND b.name = $1`, name).Scan(&pid); err != nil {
 				t.Fatal(err)
 			}
@@ -363,55 +253,55 @@ func TestCancelledStatements(t *testing.T) {
 			if err := <-second; !errors.Is(err, cluster.ErrLost) {
 				t.Errorf("a waiter whose statement was cancelled: %v", err)
 			}
-			unlocked(t, <-third) // the door is open, and the reader inside still inside
+			rig.Unlocked(t, <-third) // the door is open, and the reader inside still inside
 			if err := h.Held(); err != nil {
 				t.Error(err)
 			}
-			unlocked(t, h)
-			unlocked(t, locked(t, b, name))
+			rig.Unlocked(t, h)
+			rig.Unlocked(t, rig.Locked(t, b, name))
 		})
 	}
 }
 
 // The grant is not heard of: the wait ends with the place, and the lock goes to the next.
 func TestUnheardGrantIsGivenBack(t *testing.T) {
-	url, name := shared(t), fresh(t)
+	url, name := shared(t), rig.Fresh(t)
 	m := machine(t, url, postgres.Options{})
-	a, b := newLocker(t, m, ttl), newLocker(t, machine(t, url, postgres.Options{}), ttl)
-	h := locked(t, b, name)
+	a, b := rig.NewLocker(t, m, ttl), rig.NewLocker(t, machine(t, url, postgres.Options{}), ttl)
+	h := rig.Locked(t, b, name)
 	first := make(chan error, 1)
-	go func() { _, err := a.Lock(within(t, 30*time.Second), name); first <- err }()
-	waiters(t, b, name, 1)
+	go func() { _, err := a.Lock(rig.Within(t, 30*time.Second), name); first <- err }()
+	rig.Waiters(t, b, name, 1)
 	m.link.Set(rig.Direction{}, rig.Direction{Cut: true})
-	unlocked(t, h)
+	rig.Unlocked(t, h)
 	began := time.Now()
-	unlocked(t, locked(t, b, name))
-	atMost(t, "takeover", began, ttl+takeover)
+	rig.Unlocked(t, rig.Locked(t, b, name))
+	rig.AtMost(t, "takeover", began, ttl+takeover)
 	if err := <-first; !errors.Is(err, cluster.ErrLost) {
 		t.Error(err)
 	}
 	m.link.Set(rig.Direction{}, rig.Direction{})
-	unlocked(t, locked(t, a, name))
+	rig.Unlocked(t, rig.Locked(t, a, name))
 }
 
 // The answer to the release is lost: the next one enters at once, and the call ends with the lease.
 func TestLostAnswerToRelease(t *testing.T) {
-	url, name := shared(t), fresh(t)
+	url, name := shared(t), rig.Fresh(t)
 	m := machine(t, url, postgres.Options{})
-	a, b := newLocker(t, m, 4*time.Second), newLocker(t, machine(t, url, postgres.Options{}), 4*time.Second)
-	h := locked(t, a, name)
+	a, b := rig.NewLocker(t, m, 4*time.Second), rig.NewLocker(t, machine(t, url, postgres.Options{}), 4*time.Second)
+	h := rig.Locked(t, a, name)
 	m.link.Set(rig.Direction{}, rig.Direction{Cut: true})
 	began := time.Now()
 	released := make(chan error, 1)
-	go func() { released <- h.Unlock(within(t, 30*time.Second)) }()
-	unlocked(t, locked(t, b, name))
-	atMost(t, "the next one entered", began, 2*time.Second)
+	go func() { released <- h.Unlock(rig.Within(t, 30*time.Second)) }()
+	rig.Unlocked(t, rig.Locked(t, b, name))
+	rig.AtMost(t, "the next one entered", began, 2*time.Second)
 	if err := <-released; !errors.Is(err, cluster.ErrLost) {
 		t.Errorf("nobody knows whether the release was in time: %v", err)
 	}
-	atMost(t, "the call ended", began, 4*time.Second+takeover)
+	rig.AtMost(t, "the call ended", began, 4*time.Second+takeover)
 	m.link.Set(rig.Direction{}, rig.Direction{})
-	unlocked(t, locked(t, a, name))
+	rig.Unlocked(t, rig.Locked(t, a, name))
 }
 
 // A caller gives up while its machine is cut off, at each step of the way; it is back at once.
@@ -420,12 +310,12 @@ func TestCancelReturnsWhileCutOff(t *testing.T) {
 	for _, o := range []postgres.Options{{}, {Xact: true}} {
 		for _, step := range []string{"before it connects", "on the way", "in the queue"} {
 			t.Run(fmt.Sprintf("%s, Xact=%v", step, o.Xact), func(t *testing.T) {
-				name := fresh(t)
+				name := rig.Fresh(t)
 				m := machine(t, url, o)
-				a, b := newLocker(t, m, ttl), newLocker(t, machine(t, url, o), ttl)
-				h := locked(t, b, name)
+				a, b := rig.NewLocker(t, m, ttl), rig.NewLocker(t, machine(t, url, o), ttl)
+				h := rig.Locked(t, b, name)
 				if step != "before it connects" {
-					unlocked(t, locked(t, a, fresh(t)))
+					rig.Unlocked(t, rig.Locked(t, a, rig.Fresh(t)))
 				}
 				if step != "in the queue" {
 					m.cut(true)
@@ -434,7 +324,7 @@ func TestCancelReturnsWhileCutOff(t *testing.T) {
 				done := make(chan error, 1)
 				go func() { _, err := a.Lock(ctx, name); done <- err }()
 				if step == "in the queue" {
-					waiters(t, b, name, 1)
+					rig.Waiters(t, b, name, 1)
 					m.cut(true)
 				} else {
 					time.Sleep(100 * time.Millisecond)
@@ -444,11 +334,11 @@ func TestCancelReturnsWhileCutOff(t *testing.T) {
 				if err := <-done; !errors.Is(err, context.Canceled) {
 					t.Error(err)
 				}
-				atMost(t, "the call came back", gave, time.Second)
-				unlocked(t, h)
-				unlocked(t, locked(t, b, name))
+				rig.AtMost(t, "the call came back", gave, time.Second)
+				rig.Unlocked(t, h)
+				rig.Unlocked(t, rig.Locked(t, b, name))
 				m.cut(false)
-				unlocked(t, locked(t, a, name))
+				rig.Unlocked(t, rig.Locked(t, a, name))
 			})
 		}
 	}
@@ -458,37 +348,37 @@ func TestCancelReturnsWhileCutOff(t *testing.T) {
 func TestServerCrashes(t *testing.T) {
 	for _, o := range []postgres.Options{{}, {Xact: true}} {
 		t.Run(fmt.Sprintf("Xact=%v", o.Xact), func(t *testing.T) {
-			s, name := start(t), fresh(t)
-			a, b := newLocker(t, machine(t, s.url(), o), 10*time.Second), newLocker(t, machine(t, s.url(), o), 10*time.Second)
-			snapshot, err := cluster.NewSnapshot(within(t, 10*time.Second), machine(t, s.url(), o), name, cluster.Codec[int]{})
+			s, name := start(t), rig.Fresh(t)
+			a, b := rig.NewLocker(t, machine(t, s.url(), o), 10*time.Second), rig.NewLocker(t, machine(t, s.url(), o), 10*time.Second)
+			snapshot, err := cluster.NewSnapshot(rig.Within(t, 10*time.Second), machine(t, s.url(), o), name, cluster.Codec[int]{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer snapshot.Close()
-			before, err := snapshot.Publish(within(t, 10*time.Second), 1)
+			before, err := snapshot.Publish(rig.Within(t, 10*time.Second), 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := locked(t, a, name)
+			h := rig.Locked(t, a, name)
 			waiting := make(chan error, 1)
-			go func() { _, err := b.RLock(within(t, 30*time.Second), name); waiting <- err }()
-			waiters(t, b, name, 1)
+			go func() { _, err := b.RLock(rig.Within(t, 30*time.Second), name); waiting <- err }()
+			rig.Waiters(t, b, name, 1)
 			s.stop()
-			told(t, h)
+			rig.Told(t, h)
 			if err := <-waiting; !errors.Is(err, cluster.ErrLost) {
 				t.Error(err)
 			}
 			// Calls wait for the server to come back.
 			next := make(chan *cluster.Hold, 1)
-			go func() { next <- locked(t, b, name) }()
+			go func() { next <- rig.Locked(t, b, name) }()
 			time.Sleep(100 * time.Millisecond)
 			s.begin(t)
 			n := <-next
 			if n.Token() <= h.Token() {
 				t.Errorf("token %d after %d", n.Token(), h.Token())
 			}
-			unlocked(t, n)
-			after, err := snapshot.Publish(within(t, 10*time.Second), 2)
+			rig.Unlocked(t, n)
+			after, err := snapshot.Publish(rig.Within(t, 10*time.Second), 2)
 			if err != nil || after <= before {
 				t.Errorf("version %d after %d, %v", after, before, err)
 			}
@@ -498,26 +388,26 @@ func TestServerCrashes(t *testing.T) {
 
 // A standby that had not heard of the last tokens is promoted: tokens and versions rise all the same.
 func TestTokensRiseAcrossFailover(t *testing.T) {
-	s, name := start(t), fresh(t)
+	s, name := start(t), rig.Fresh(t)
 	standby := s.backup(t)
 	last := cluster.Token(0)
 	var version uint64
 	publish := func(s *server) uint64 {
-		v, err := machine(t, s.url(), postgres.Options{}).Store(within(t, 10*time.Second), name, []byte("1"), cluster.Condition{})
+		v, err := machine(t, s.url(), postgres.Options{}).Store(rig.Within(t, 10*time.Second), name, []byte("1"), cluster.Condition{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return v
 	}
 	for range 100 { // lost with the primary
-		h := locked(t, newLocker(t, machine(t, s.url(), postgres.Options{}), 10*time.Second), name)
+		h := rig.Locked(t, rig.NewLocker(t, machine(t, s.url(), postgres.Options{}), 10*time.Second), name)
 		last, version = h.Token(), publish(s)
-		unlocked(t, h)
+		rig.Unlocked(t, h)
 	}
 	standby.begin(t)
 	// Of two hosts the one that is no standby is found; a standby alone is refused.
-	l := newLocker(t, machine(t, standby.url(), postgres.Options{}), 10*time.Second)
-	_, err := l.Lock(within(t, 2*time.Second), name)
+	l := rig.NewLocker(t, machine(t, standby.url(), postgres.Options{}), 10*time.Second)
+	_, err := l.Lock(rig.Within(t, 2*time.Second), name)
 	var we *cluster.WaitError
 	if !errors.As(err, &we) || we.Last == nil {
 		t.Errorf("a lock on a standby: %v", err)
@@ -525,20 +415,20 @@ func TestTokensRiseAcrossFailover(t *testing.T) {
 		t.Log(err)
 	}
 	s.stop()
-	if _, err := admin(t, standby.url()).Exec(within(t, 30*time.Second), "SELECT pg_promote()"); err != nil {
+	if _, err := admin(t, standby.url()).Exec(rig.Within(t, 30*time.Second), "SELECT pg_promote()"); err != nil {
 		t.Fatal(err)
 	}
-	h := rlocked(t, l, name)
+	h := rig.RLocked(t, l, name)
 	if h.Token() < last {
 		t.Errorf("a reader's token %d after %d", h.Token(), last)
 	}
 	reader := h.Token()
-	unlocked(t, h)
-	h = locked(t, l, name)
+	rig.Unlocked(t, h)
+	h = rig.Locked(t, l, name)
 	if h.Token() <= reader {
 		t.Errorf("token %d after %d", h.Token(), reader)
 	}
-	unlocked(t, h)
+	rig.Unlocked(t, h)
 	if v := publish(standby); v <= version {
 		t.Errorf("version %d after %d", v, version)
 	}
@@ -549,31 +439,31 @@ func TestTokensRiseAcrossFailover(t *testing.T) {
 func TestCancelAtTheMomentOfTheGrantKeepsNoLock(t *testing.T) {
 	for _, o := range []postgres.Options{{}, {Xact: true}} {
 		t.Run(fmt.Sprintf("Xact=%v", o.Xact), func(t *testing.T) {
-			url, name := shared(t), fresh(t)
+			url, name := shared(t), rig.Fresh(t)
 			adm := admin(t, url)
-			a, b := newLocker(t, machine(t, url, o), time.Minute), newLocker(t, machine(t, url, o), time.Minute)
+			a, b := rig.NewLocker(t, machine(t, url, o), time.Minute), rig.NewLocker(t, machine(t, url, o), time.Minute)
 			for i := range 100 {
-				h := locked(t, a, name)
+				h := rig.Locked(t, a, name)
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					h, err := b.Lock(within(t, 30*time.Second), name)
+					h, err := b.Lock(rig.Within(t, 30*time.Second), name)
 					if err == nil {
-						err = h.Unlock(within(t, 30*time.Second)) // whose statement may be the one, too
+						err = h.Unlock(rig.Within(t, 30*time.Second)) // whose statement may be the one, too
 					}
 					if err != nil && !errors.Is(err, cluster.ErrLost) {
 						t.Error(err)
 					}
 				}()
-				waiters(t, a, name, 1)
+				rig.Waiters(t, a, name, 1)
 				cancelled := make(chan struct{})
 				go func() {
 					defer close(cancelled)
 					time.Sleep(time.Duration(i) * 10 * time.Microsecond)
-					adm.Exec(within(t, 10*time.Second), `SELECT pg_cancel_backend(l.pid) FROM pg_locks l JOIN `+schema+`.backend b USING (pid)
+					adm.Exec(rig.Within(t, 10*time.Second), `SELECT pg_cancel_backend(l.pid) FROM pg_locks l JOIN `+schema+`.backend b USING (pid)
 						WHERE locktype = 'advisory' AND b.name = $1`, name)
 				}()
-				if err := h.Unlock(within(t, 30*time.Second)); err != nil && !errors.Is(err, cluster.ErrLost) {
+				if err := h.Unlock(rig.Within(t, 30*time.Second)); err != nil && !errors.Is(err, cluster.ErrLost) {
 					t.Error(err) // its statement may be the one that is cancelled; then nobody knows
 				}
 				<-done

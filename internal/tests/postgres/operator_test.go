@@ -13,7 +13,53 @@ import (
 
 	"github.com/drawbridge-go/drawbridge/cluster"
 	"github.com/drawbridge-go/drawbridge/cluster/postgres"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
+
+// locksCommand is "drawbridge locks", whose output is not to show the password.
+func locksCommand(t *testing.T, password string) func(args ...string) (string, error) {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "drawbridge")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Dir = filepath.Join("..", "..", "..", "cmd", "drawbridge")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return func(args ...string) (string, error) {
+		t.Helper()
+		out, err := exec.CommandContext(rig.Within(t, time.Minute), binary, append([]string{"locks"}, args...)...).CombinedOutput()
+		if strings.Contains(string(out), password) {
+			t.Errorf("%q shows the password: %s", args, out)
+		}
+		return string(out), err
+	}
+}
+
+// Before the operator has made the tables a command says how to; after that locks work; and again does no harm.
+func TestOperatorMakesTheTables(t *testing.T) {
+	o := postgres.Options{Schema: fmt.Sprintf("made_%d", time.Now().UnixNano())}
+	adm := admin(t, shared(t))
+	t.Cleanup(func() { adm.Exec(rig.Within(t, 10*time.Second), "DROP SCHEMA "+o.Schema+" CASCADE") })
+	t.Setenv("DRAWBRIDGE_ENGINE", shared(t)+"&schema="+o.Schema)
+	locks := locksCommand(t, "no password")
+	if out, err := locks("ls"); err == nil || !strings.Contains(out, "drawbridge locks migrate") {
+		t.Errorf("without tables: %v, %s", err, out)
+	}
+	if sql, err := locks("migrate", "--sql"); err != nil || sql != postgres.SQL(o) {
+		t.Errorf("migrate --sql: %v, %s", err, sql)
+	}
+	for range 2 {
+		if out, err := locks("migrate"); err != nil || out != "the tables are there\n" {
+			t.Errorf("migrate: %v, %s", err, out)
+		}
+	}
+	e, err := postgres.Open(shared(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	rig.Unlocked(t, rig.Locked(t, rig.NewLocker(t, e, ttl), "name"))
+}
 
 // The operator's command ends the session of one hold and no other, and never shows the password of the URL.
 func TestOperatorReleasesOneSession(t *testing.T) {
@@ -30,28 +76,14 @@ func TestOperatorReleasesOneSession(t *testing.T) {
 		u.User = url.UserPassword(u.User.Username(), password)
 	}
 	t.Setenv("DRAWBRIDGE_ENGINE", u.String())
-
-	binary := filepath.Join(t.TempDir(), "drawbridge")
-	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Dir = filepath.Join("..", "..", "..", "cmd", "drawbridge")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	locks := func(args ...string) (string, error) {
-		t.Helper()
-		out, err := exec.CommandContext(within(t, time.Minute), binary, append([]string{"locks"}, args...)...).CombinedOutput()
-		if strings.Contains(string(out), password) {
-			t.Errorf("%q shows the password: %s", args, out)
-		}
-		return string(out), err
-	}
+	locks := locksCommand(t, password)
 
 	engine, err := postgres.Open(u.String(), postgres.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	locker := cluster.New(engine, cluster.Options{Label: "daily\x1b[31m", Logger: quiet()})
+	locker := cluster.New(engine, cluster.Options{Label: "daily\x1b[31m", Logger: rig.Quiet()})
 	defer locker.Close()
 	hold, err := locker.Lock(t.Context(), "operator/daily")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-go/drawbridge/cluster/postgres"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
 
 func TestSuiteInTransactions(t *testing.T) {
@@ -31,12 +32,12 @@ func TestPoolerIsRefused(t *testing.T) {
 				if settings == "ignored" {
 					url = lenient(t, shared(t), mode)
 				}
-				l := newLocker(t, machine(t, url, postgres.Options{}), 2*time.Second)
+				l := rig.NewLocker(t, machine(t, url, postgres.Options{}), 2*time.Second)
 				for what, call := range map[string]func(context.Context, string) error{
 					"Lock":    func(ctx context.Context, name string) error { _, err := l.Lock(ctx, name); return err },
 					"TryLock": func(ctx context.Context, name string) error { _, err := l.TryLock(ctx, name); return err },
 				} {
-					err := call(within(t, 10*time.Second), fresh(t))
+					err := call(rig.Within(t, 10*time.Second), rig.Fresh(t))
 					if err == nil || !strings.Contains(err.Error(), "Options.Xact") {
 						t.Errorf("%s behind a pooler: %v", what, err)
 					}

@@ -23,6 +23,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/drawbridge-go/drawbridge/cluster/postgres"
+	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
 )
 
 // urlVariable names the server to use instead of one that is started here.
@@ -126,7 +127,7 @@ func start(t testing.TB) *server {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := postgres.Migrate(within(t, time.Minute), e); err != nil {
+	if err := postgres.Migrate(rig.Within(t, time.Minute), e); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -152,7 +153,7 @@ func (s *server) begin(t testing.TB) {
 
 func reachable(t testing.TB, url string, log func() string) {
 	t.Helper()
-	for ctx := within(t, time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for ctx := rig.Within(t, time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		c, err := pgx.Connect(ctx, url)
 		if err == nil {
 			c.Close(ctx)
@@ -194,7 +195,7 @@ func shared(t testing.TB) string {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			if err := postgres.Migrate(within(t, time.Minute), e); err != nil {
+			if err := postgres.Migrate(rig.Within(t, time.Minute), e); err != nil {
 				t.Fatal(err)
 			}
 			one.url = url
@@ -225,12 +226,6 @@ func admin(t testing.TB, url string) *pgxpool.Pool {
 	}
 	t.Cleanup(p.Close)
 	return p
-}
-
-func within(t testing.TB, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // backup is a standby of the server as it is now, not started, that will hear no more of it.

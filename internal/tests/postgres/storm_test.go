@@ -19,26 +19,6 @@ import (
 
 var soak = flag.Duration("soak", 0, "run the storm again and again for so long")
 
-// every does something until the returned function is called.
-func every(d time.Duration, do func()) (stop func()) {
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-end:
-				return
-			case <-time.After(d):
-				do()
-			}
-		}
-	}()
-	return func() {
-		close(end)
-		<-ended
-	}
-}
-
 // verify holds a history against everything that must be true of it.
 func verify(t *testing.T, h clustertest.History) {
 	t.Helper()
@@ -127,9 +107,9 @@ func stormRound(t *testing.T, adm *pgxpool.Pool, url string, o postgres.Options,
 		storm.Names = append(storm.Names, fmt.Sprintf("storm/%d/%d/%d", time.Now().UnixNano(), round, i))
 	}
 	for _, m := range machines {
-		storm.Lockers = append(storm.Lockers, newLocker(t, m, 2*time.Second))
+		storm.Lockers = append(storm.Lockers, rig.NewLocker(t, m, 2*time.Second))
 	}
-	stop := every(40*time.Millisecond, func() {
+	stop := rig.Every(40*time.Millisecond, func() {
 		m := machines[rand.N(len(machines))]
 		switch rand.N(8) {
 		case 0:
@@ -147,12 +127,12 @@ func stormRound(t *testing.T, adm *pgxpool.Pool, url string, o postgres.Options,
 		case 6:
 			removeOne(t, m, storm.Names)
 		case 7:
-			if _, err := m.Prune(within(t, 10*time.Second)); err != nil {
+			if _, err := m.Prune(rig.Within(t, 10*time.Second)); err != nil {
 				t.Log("pruning: ", err) // its connection may have been reset
 			}
 		}
 	})
-	h, err := storm.Run(within(t, 2*time.Minute))
+	h, err := storm.Run(rig.Within(t, 2*time.Minute))
 	stop()
 	if err != nil {
 		t.Error(err)
@@ -172,14 +152,14 @@ func stormRound(t *testing.T, adm *pgxpool.Pool, url string, o postgres.Options,
 
 // cancelAll cancels whatever sessions with a lock, or waiting for one, are doing.
 func cancelAll(t testing.TB, adm *pgxpool.Pool) {
-	if _, err := adm.Exec(within(t, 10*time.Second), `SELECT pg_cancel_backend(pid) FROM pg_locks WHERE locktype = 'advisory'`); err != nil {
+	if _, err := adm.Exec(rig.Within(t, 10*time.Second), `SELECT pg_cancel_backend(pid) FROM pg_locks WHERE locktype = 'advisory'`); err != nil {
 		t.Error(err)
 	}
 }
 
 // removeOne releases the hold of somebody, as an operator would.
 func removeOne(t testing.TB, m *remote, names []string) {
-	ctx, name := within(t, 10*time.Second), names[rand.N(len(names))]
+	ctx, name := rig.Within(t, 10*time.Second), names[rand.N(len(names))]
 	entries, err := m.Entries(ctx, name)
 	if err == nil && len(entries) > 0 {
 		err = m.Remove(ctx, name, entries[0].Token)
@@ -199,7 +179,7 @@ func nothingLeft(t testing.TB, adm *pgxpool.Pool, machines ...*remote) {
 	}
 	gone := func(what, query string) {
 		t.Helper()
-		ctx := within(t, 20*time.Second)
+		ctx := rig.Within(t, 20*time.Second)
 		for n := 1; ; time.Sleep(10 * time.Millisecond) {
 			if err := adm.QueryRow(ctx, query, names).Scan(&n); err != nil {
 				t.Fatalf("%d %s left: %v", n, what, err)
@@ -219,7 +199,7 @@ func nothingLeft(t testing.TB, adm *pgxpool.Pool, machines ...*remote) {
 func TestNoGoroutineAndNoConnectionIsLeft(t *testing.T) {
 	url := shared(t)
 	adm := admin(t, url)
-	if err := adm.Ping(within(t, 10*time.Second)); err != nil {
+	if err := adm.Ping(rig.Within(t, 10*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	ignore := goleak.IgnoreCurrent()
@@ -227,27 +207,9 @@ func TestNoGoroutineAndNoConnectionIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := cluster.New(engine, cluster.Options{TTL: 2 * time.Second, Logger: quiet()})
-	storm := clustertest.Storm{Lockers: []*cluster.Locker{l}, Clients: 8, Calls: 400, Cancels: 0.5, Hold: time.Millisecond, Names: []string{"leaks"}}
-	if _, err := storm.Run(within(t, time.Minute)); err != nil {
-		t.Error(err)
-	}
-	s, err := cluster.NewSnapshot(within(t, time.Minute), engine, "leaks", cluster.Codec[int]{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Publish(within(t, time.Minute), 1); err != nil {
-		t.Error(err)
-	}
-	s.Close()
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := engine.Close(); err != nil {
-		t.Error(err)
-	}
+	rig.UseAndClose(t, engine, 400)
 	goleak.VerifyNone(t, ignore)
-	for ctx, n := within(t, 20*time.Second), 1; n > 0; time.Sleep(10 * time.Millisecond) {
+	for ctx, n := rig.Within(t, 20*time.Second), 1; n > 0; time.Sleep(10 * time.Millisecond) {
 		if err := adm.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'leaks'`).Scan(&n); err != nil {
 			t.Fatalf("%d connections left: %v", n, err)
 		}

@@ -3,8 +3,6 @@ package postgres
 import (
 	"flag"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"os"
 	"slices"
@@ -35,8 +33,6 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
-
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 // remote is a machine of its own: an engine behind a proxy of its own. Its sessions are known by their application_name.
 type remote struct {
@@ -73,7 +69,7 @@ func machine(t testing.TB, url string, o postgres.Options) *remote {
 // drop ends the sessions of the machine that have or had a lock, by the hand of somebody else.
 func (m *remote) drop(t testing.TB, admin *pgxpool.Pool) {
 	t.Helper()
-	_, err := admin.Exec(within(t, 10*time.Second), `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN `+schema+`.backend b USING (pid)
+	_, err := admin.Exec(rig.Within(t, 10*time.Second), `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN `+schema+`.backend b USING (pid)
 		WHERE application_name = $1`, m.name)
 	if err != nil {
 		t.Error(err)
@@ -82,12 +78,6 @@ func (m *remote) drop(t testing.TB, admin *pgxpool.Pool) {
 
 func (m *remote) cut(off bool) {
 	m.link.Set(rig.Direction{Cut: off}, rig.Direction{Cut: off})
-}
-
-func newLocker(t testing.TB, e cluster.Engine, ttl time.Duration) *cluster.Locker {
-	l := cluster.New(e, cluster.Options{TTL: ttl, Logger: quiet()})
-	t.Cleanup(func() { l.Close() })
-	return l
 }
 
 func suite(t *testing.T, direct, url string, o postgres.Options) {
@@ -99,7 +89,7 @@ func suite(t *testing.T, direct, url string, o postgres.Options) {
 	}
 	exec := func(t testing.TB, statement string, args ...any) {
 		t.Helper()
-		if _, err := adm.Exec(within(t, 10*time.Second), statement, args...); err != nil {
+		if _, err := adm.Exec(rig.Within(t, 10*time.Second), statement, args...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,8 +113,3 @@ func suite(t *testing.T, direct, url string, o postgres.Options) {
 }
 
 func TestSuite(t *testing.T) { suite(t, shared(t), shared(t), postgres.Options{}) }
-
-// fresh is a name that nobody has used.
-func fresh(t testing.TB) string {
-	return fmt.Sprintf("%s %d %d", t.Name(), machines.Add(1), time.Now().UnixNano())
-}

@@ -66,7 +66,31 @@ func Open(rawURL string, timeout time.Duration, sent *Sent) (Engine, error) {
 		}
 		return e, nil
 	}
-	return nil, errors.New("name the engine with --engine or in DRAWBRIDGE_ENGINE as etcd://HOST:PORT,HOST:PORT or postgres://HOST/DATABASE")
+	return nil, errNone
+}
+
+var errNone = errors.New("name the engine with --engine or in DRAWBRIDGE_ENGINE as etcd://HOST:PORT,HOST:PORT or postgres://HOST/DATABASE")
+
+const noTables = "etcd needs no tables"
+
+// Migrate makes what the locks of an engine need there and says what that was.
+func Migrate(ctx context.Context, e Engine) (string, error) {
+	if e, ok := e.(*postgres.Engine); ok {
+		return "the tables are there", postgres.Migrate(ctx, e)
+	}
+	return noTables, nil
+}
+
+// SQL is what Migrate would run at a URL.
+func SQL(rawURL string) (string, error) {
+	switch scheme, _, _ := strings.Cut(rawURL, "://"); scheme {
+	case "etcd", "etcds":
+		return "", errors.New(noTables)
+	case "postgres", "postgresql":
+		_, o, err := postgres.Config(rawURL, postgres.Options{})
+		return postgres.SQL(o), err
+	}
+	return "", errNone
 }
 
 // counted is a connection whose writes are counted.

@@ -41,6 +41,7 @@ func main() {
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "how many `processes` search")
 	record := flag.String("record", "", "write the counts into this `file`, between its markers for the suite")
 	first := flag.Bool("first", false, "stop at the first program that breaks a promise, and take the programs in any order")
+	limit := flag.Duration("limit", 5*time.Minute, "how `long` one program may take; none of a suite takes a tenth of this on a machine of its own")
 	list := flag.Bool("list", false, "list the programs of the suite")
 	worker := flag.Bool("worker", false, "search the jobs that come on standard input (used by the command itself)")
 	flag.Parse()
@@ -56,7 +57,7 @@ func main() {
 	case *program != "":
 		err = search(*program, *bound)
 	default:
-		err = run(*suite, *match, *workers, *record, *list, *first)
+		err = run(*suite, *match, *workers, *record, *list, *first, *limit)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "explore:", err)
@@ -139,7 +140,7 @@ type count struct {
 	bound                             int
 }
 
-func run(suite, match string, workers int, file string, list, first bool) error {
+func run(suite, match string, workers int, file string, list, first bool, limit time.Duration) error {
 	jobs, err := explore.Suite(suite)
 	if err != nil {
 		return err
@@ -180,7 +181,7 @@ func run(suite, match string, workers int, file string, list, first bool) error 
 	}
 
 	began := time.Now()
-	answers, err := share(jobs, workers)
+	answers, err := share(jobs, workers, limit)
 	if err != nil {
 		return err
 	}
@@ -216,12 +217,9 @@ func run(suite, match string, workers int, file string, list, first bool) error 
 	return nil
 }
 
-// tooLong is for a job that never ends: no program of a suite takes a tenth of it
-// on a machine of its own.
-const tooLong = 5 * time.Minute
-
-// share gives the jobs to worker processes: there is one scheduler a process.
-func share(jobs []explore.Job, workers int) ([]answer, error) {
+// share gives the jobs to worker processes: there is one scheduler a process. A
+// job that takes longer than limit ends with its process.
+func share(jobs []explore.Job, workers int, limit time.Duration) ([]answer, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -257,14 +255,16 @@ func share(jobs []explore.Job, workers int) ([]answer, error) {
 			for j := range queue {
 				var a answer
 				if err == nil {
-					late := time.AfterFunc(tooLong, func() { cmd.Process.Kill() })
+					late := time.AfterFunc(limit, func() { cmd.Process.Kill() })
 					if err = enc.Encode(j); err == nil {
 						err = dec.Decode(&a)
 					}
-					late.Stop()
+					if !late.Stop() && err != nil {
+						err = fmt.Errorf("it did not end in %s", limit)
+					}
 				}
 				if err != nil {
-					a = answer{Job: j, Err: "its process ended: " + err.Error()}
+					a = answer{Job: j, Err: fmt.Sprintf("its process ended: %v", err)}
 				}
 				mu.Lock()
 				if ctx.Err() != nil {

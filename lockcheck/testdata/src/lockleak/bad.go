@@ -74,3 +74,11 @@ func (r *reader) set(n int) {
 	r.n = n
 	r.mu.Unlock()
 }
+
+func (q *queue) peek() int {
+	if q == nil {
+		return 0
+	}
+	q.mu.Lock()
+	return q.n // want `q.mu, locked at bad.go:82, is still held at this return, and no way through \(\*queue\).peek gives it back`
+}

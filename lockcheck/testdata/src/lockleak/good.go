@@ -144,3 +144,21 @@ func (t *table) sameLen(changes []int) {
 		t.mu.Unlock()
 	}
 }
+
+type branch struct {
+	mu     sync.Mutex
+	parent *branch
+	done   bool
+}
+
+// alive takes another lock in each round, and keeps them all to the end.
+func (b *branch) alive() *branch {
+	for p := b.parent; p != nil; p = p.parent {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.done {
+			return p
+		}
+	}
+	return nil
+}

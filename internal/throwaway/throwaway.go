@@ -1,5 +1,6 @@
 // Package throwaway starts servers for one experiment. Their data is not synced
-// to disk and goes with them.
+// to disk and goes with them. It only starts programs and needs no library of
+// theirs.
 package throwaway
 
 import (
@@ -35,15 +36,15 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// reachable waits until something listens at address. ended is what becomes of
-// the server's process.
-func reachable(ctx context.Context, address string, ended <-chan error) error {
+// reachable waits until asking succeeds. ended is what becomes of the server's
+// process.
+func reachable(ctx context.Context, ended <-chan error, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+		err := ask(ctx)
 		if err == nil {
-			return c.Close()
+			return nil
 		}
 		select {
 		case err := <-ended:

@@ -10,9 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"time"
-
-	"github.com/drawbridge-go/drawbridge/cluster/postgres"
 )
 
 // postgreSQL makes a database where initdb is found, on PATH or where Debian has
@@ -65,10 +62,10 @@ func postgreSQL(ctx context.Context) (url string, end func(), err error) {
 		os.RemoveAll(dir)
 	}
 	url = "postgres://drawbridge@" + address + "/postgres?sslmode=disable"
-	if err = reachable(ctx, address, ended); err == nil {
-		err = tables(ctx, url)
-	}
-	if err != nil {
+	// The server listens before it takes connections.
+	if err := reachable(ctx, ended, func(ctx context.Context) error {
+		return exec.CommandContext(ctx, filepath.Join(programs, "pg_isready"), "-h", "127.0.0.1", "-p", port).Run()
+	}); err != nil {
 		end()
 		return "", nil, fmt.Errorf("PostgreSQL: %w: %q", err, lastLine(log.Bytes()))
 	}
@@ -86,27 +83,4 @@ func postgresPrograms() (dir string, err error) {
 		return "", errors.New("there is no initdb on PATH to make a PostgreSQL with; install one, or name one that runs: --engine postgres://HOST/DATABASE")
 	}
 	return filepath.Dir(slices.Max(found)), nil
-}
-
-// tables makes those of the engine. The server listens before it takes
-// connections.
-func tables(ctx context.Context, url string) error {
-	e, err := postgres.Open(url, postgres.Options{})
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		err := postgres.Migrate(ctx, e)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,7 +56,13 @@ func installed(ctx context.Context, program string) (url string, end func(), err
 		<-gone
 		os.RemoveAll(dir)
 	}
-	if err := reachable(ctx, address[0], ended); err != nil {
+	if err := reachable(ctx, ended, func(ctx context.Context) error {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", address[0])
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}); err != nil {
 		end()
 		return "", nil, fmt.Errorf("etcd: %w: %q", err, lastLine(log.Bytes()))
 	}
