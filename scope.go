@@ -78,8 +78,8 @@ func carried(ctx context.Context) *scope {
 }
 
 // WithoutHolds returns ctx without the holds that it carries, those of package
-// cluster too: with the result, a call waits like anybody else's. Use it for work that outlives the scope, or
-// that is done for somebody else.
+// cluster too: with the result, a call waits like anybody else's. Use it for work
+// that outlives the scope, or that is done for somebody else.
 func WithoutHolds(ctx context.Context) context.Context {
 	mustContext(ctx)
 	return unscoped{ctx}

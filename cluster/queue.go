@@ -231,8 +231,9 @@ func (l *Locker) settle(q *queue, claim Claim, asking bool) error {
 
 func (l *Locker) persist(claim Claim) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		// Its own context and never the caller's: a call that gave up has nothing left to give.
-		ctx, cancel := context.WithTimeout(context.Background(), l.ttl/2)
+		// Its own context and never the caller's: a call that gave up has nothing left to give. And a short one: a
+		// server that has just lost the others keeps a request for as long as it is let, and the next one waits.
+		ctx, cancel := context.WithTimeout(context.Background(), max(l.ttl/5, 500*time.Millisecond))
 		err := claim.Release(ctx)
 		cancel()
 		if err == nil || errors.Is(err, ErrLost) {

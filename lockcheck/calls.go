@@ -56,7 +56,7 @@ func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallIns
 	}
 	bridge := isDrawbridge(receiverType(common))
 	f.locks = true
-	h := hold{lock: lock, mode: o.mode, by: instr, at: f.e.at(instr), ctx: o.ctx, bridge: bridge}
+	h := hold{lock: lock, mode: o.mode, by: instr, at: f.e.at(instr), ctx: o.ctx, bridge: bridge, handed: f.e.handed(lock, f.fn)}
 	acq := Acquire{Lock: lock.Path, Class: lock.class, Mode: o.mode, Try: o.try, Ctx: o.ctx, Bridge: bridge,
 		Trace: []Frame{f.frame(instr)}}
 	value, _ := instr.(*ssa.Call)
@@ -209,7 +209,7 @@ func (f *flow) release(s *state, h hold, instr ssa.Instruction) {
 			return
 		}
 	}
-	f.e.orphan(h.lock)
+	f.e.orphan(h.lock, f.fn)
 	s.freed = append(s.freed, h)
 }
 
@@ -277,7 +277,11 @@ func (f *flow) acquired(s *state, a Acquire, lock place, instr ssa.Instruction) 
 			f.e.edge(edge)
 		}
 	}
-	if a.Mode == Write {
+	switch {
+	case a.Mode != Write:
+	case a.Class == "":
+		f.e.written[lock.Path] = true
+	default:
 		f.e.writers[a.Class] = true
 	}
 	for _, x := range s.freed {

@@ -34,8 +34,8 @@ Good:
 			r.report(Error, ev.pos, nil, "%s is unlocked where the call at %s has failed and it is not held. Return on the error first, and unlock, or defer the unlock, after that", ev.lock, ev.hold.at)
 		case leak:
 			if ev.hold.ctx && res.forgets(ev) {
-				r.report(Error, ev.pos, nil, "%s, %s, is still held at this return, and other ways through %s give it back. Unlock it before the return, or defer the unlock after the error is checked",
-					ev.hold.lock, taken(ev.hold), funcName(ev.fn))
+				r.report(Error, ev.pos, nil, "%s, %s, is still held at this return, and %s. Unlock it before the return, or defer the unlock after the error is checked",
+					ev.hold.lock, taken(ev.hold), others(ev))
 			}
 		case ctxLeak:
 			if !res.orphans[ev.lock.class] && !lockish.MatchString(ev.fn.Name()) && !exportedClass(ev.lock.class) {

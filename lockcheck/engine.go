@@ -114,9 +114,12 @@ type engine struct {
 
 	events    []event
 	eventSeen map[eventKey]bool
-	orphans   map[string]bool // classes with an unlock in a function that did not lock
-	writers   map[string]bool // classes that someone locks for writing
-	waits     map[string]bool // classes whose sections wait for something else
+	orphans   map[string]bool                 // classes with an unlock in a function that did not lock
+	writers   map[string]bool                 // classes that someone locks for writing
+	written   map[Path]bool                   // the same of local variables
+	spawned   map[*ssa.Function]bool          // function literals that are goroutines
+	strays    map[Path]map[*ssa.Function]bool // local variables that are unlocked where they were not locked
+	waits     map[string]bool                 // classes whose sections wait for something else
 	asks      []ask
 	edges     []Edge
 	edgeSeen  map[string]bool
@@ -157,6 +160,9 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 		looks:     map[*types.Named]bool{},
 		ids:       map[any]int{},
 		writers:   map[string]bool{},
+		written:   map[Path]bool{},
+		spawned:   map[*ssa.Function]bool{},
+		strays:    map[Path]map[*ssa.Function]bool{},
 		edgeSeen:  map[string]bool{},
 		eventSeen: map[eventKey]bool{},
 		entries:   map[*ssa.Function][]entry{},
@@ -239,6 +245,9 @@ func (e *engine) index() {
 					}
 					if callee := instr.Common().StaticCallee(); callee != nil {
 						e.called[origin(callee)] = true
+						if _, ok := instr.(*ssa.Go); ok {
+							e.spawned[callee] = true
+						}
 					}
 				}
 			}
@@ -271,7 +280,7 @@ func (e *engine) findCallees() {
 			if edge.Site == nil || edge.Site.Common().StaticCallee() != nil || edge.Callee.Func == nil {
 				continue
 			}
-			if callee := edge.Callee.Func; len(callee.Blocks) > 0 {
+			if callee := edge.Callee.Func; len(callee.Blocks) > 0 && (e.inTest(fn) || !e.inTest(callee)) {
 				e.callees[edge.Site] = append(e.callees[edge.Site], callee)
 			}
 		}
@@ -283,6 +292,12 @@ func (e *engine) findCallees() {
 		}
 		sortFuncs(fns)
 	}
+}
+
+// inTest reports whether a function is written in a test. What tests put behind an interface or into a variable
+// is not what the program calls there.
+func (e *engine) inTest(fn *ssa.Function) bool {
+	return strings.HasSuffix(e.pass.Fset.Position(fn.Pos()).Filename, "_test.go")
 }
 
 func sortFuncs(fns []*ssa.Function) {
@@ -406,10 +421,44 @@ func (e *engine) id(x any) int {
 	return n
 }
 
-func (e *engine) orphan(p place) {
+// orphan notes an unlock of what fn has not locked.
+func (e *engine) orphan(p place, fn *ssa.Function) {
 	if e.orphans != nil {
 		e.orphans[p.class] = true
 	}
+	if p.Root.Kind == rootLocal {
+		if e.strays[p.Path] == nil {
+			e.strays[p.Path] = map[*ssa.Function]bool{}
+		}
+		e.strays[p.Path][fn] = true
+	}
+}
+
+// handed reports whether a local lock that fn takes is given back by another goroutine of the function that
+// both are written in: it is a semaphore.
+func (e *engine) handed(p place, fn *ssa.Function) bool {
+	for other := range e.strays[p.Path] {
+		if e.goroutine(other) != e.goroutine(fn) {
+			return true
+		}
+	}
+	return false
+}
+
+// goroutine is the function literal of the goroutine that fn is written in, or the function around all.
+func (e *engine) goroutine(fn *ssa.Function) *ssa.Function {
+	for !e.spawned[fn] && fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	return fn
+}
+
+// hasWriter reports whether somebody is seen to lock for writing.
+func (e *engine) hasWriter(class string, p Path) bool {
+	if class == "" {
+		return e.written[p]
+	}
+	return e.writers[class]
 }
 
 func (f *flow) emit(ev event) {

@@ -424,6 +424,12 @@ func (f *flow) condOf(v ssa.Value) (k cond, positive, ok bool) {
 			return k, o == token.GTR, true
 		}
 		return cond{value: v}, true, true
+	case *ssa.Extract:
+		if a, ok := v.Tuple.(*ssa.TypeAssert); ok && v.Index == 1 { // x, ok := y.(T), as often as it is asked
+			k = f.variable(a.X)
+			k.equals = "is " + types.TypeString(a.AssertedType, nil)
+			return k, true, true
+		}
 	}
 	return f.variable(v), true, true
 }
@@ -603,6 +609,13 @@ func (f *flow) step(s *state, instr ssa.Instruction) []*state {
 		default:
 			if len(s.conds)+len(s.held) > 0 {
 				f.redefine(s, v)
+				if _, tuple := v.Type().(*types.Tuple); tuple {
+					for _, r := range *v.Referrers() {
+						if x, ok := r.(*ssa.Extract); ok {
+							f.redefine(s, x)
+						}
+					}
+				}
 			}
 		}
 	}

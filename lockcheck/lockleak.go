@@ -49,27 +49,39 @@ Good:
 			if res.orphans[ev.lock.class] {
 				level = Warning // another function gives it back, and may know when to
 			}
-			others := "other ways through %s give it back"
-			if ev.never {
-				others = "no way through %s gives it back"
-			}
-			r.report(level, ev.pos, nil, "%s, %s, is still held at this return, and "+others+". Unlock it before the return, or defer the unlock",
-				ev.hold.lock, taken(ev.hold), funcName(ev.fn))
+			r.report(level, ev.pos, nil, "%s, %s, is still held at this return, and %s. Unlock it before the return, or defer the unlock",
+				ev.hold.lock, taken(ev.hold), others(ev))
 		case again:
-			if ev.hold.by == ev.at && len(ev.acquire.Trace) == 1 {
-				r.report(Error, ev.pos, nil, "%s is taken again by the next round of the loop, which never returns: some way through the loop does not unlock it. Unlock it before each continue, or move the section into a function with a deferred unlock",
-					ev.hold.lock)
+			if ev.hold.by != ev.at || len(ev.acquire.Trace) != 1 {
+				continue
 			}
+			level, what := Error, "is taken again by the next round of the loop, which never returns"
+			if classify(ev) == recursiveRead {
+				what = "is read-locked again by the next round of the loop, and a writer that comes between the two keeps it waiting for ever"
+				if !res.hasWriter(ev.acquire.Class, ev.lock.Path) {
+					level, what = Warning, "is read-locked again by the next round of the loop"
+				}
+			}
+			r.report(level, ev.pos, nil, "%s %s: some way through the loop does not unlock it. Unlock it before each continue, or move the section into a function with a deferred unlock",
+				ev.hold.lock, what)
 		case deferLock:
 			r.report(Error, ev.pos, nil, "defer takes %s again when the function returns, and it is held since %s; Unlock was meant", ev.lock, ev.hold.at)
 		case panicHeld:
 			if !isOperation(ev.hold.by) {
 				continue
 			}
-			r.report(Info, ev.pos, nil, "%s, %s, is held when this panics and no unlock is deferred: after a recover it stays held for ever", ev.hold.lock, taken(ev.hold))
+			r.report(Info, ev.pos, nil, "%s, %s, is held when this panics and no unlock is deferred: after a recover it stays held for ever. Defer the unlock", ev.hold.lock, taken(ev.hold))
 		}
 	}
 })
+
+// others says what the other returns do with a lock that is leaked by one.
+func others(ev event) string {
+	if ev.never {
+		return "no way through " + funcName(ev.fn) + " gives it back"
+	}
+	return "other ways through " + funcName(ev.fn) + " give it back"
+}
 
 // isOperation reports whether an instruction is a lock operation itself, and not a call that leads to one.
 func isOperation(instr ssa.Instruction) bool {

@@ -29,11 +29,11 @@ the hold:
 			continue
 		}
 		level, when := Error, "a writer that comes between the two waits for the first and keeps the second waiting, for ever"
-		if !res.writers[ev.acquire.Class] {
+		if !res.hasWriter(ev.acquire.Class, ev.lock.Path) {
 			level, when = Warning, "no writer of it is seen here, but one that came between the two would wait for the first and keep the second waiting, for ever"
 		}
 		if ev.kind == maybeAgain {
-			r.report(Warning, ev.pos, nil, "%s may be read-locked while %s, %s, is held: read-locked %s. If the two are one lock, %s",
+			r.report(Warning, ev.pos, nil, "%s may be read-locked while %s, %s, is held: read-locked %s. If the two are one lock, %s; unlock before that",
 				short(ev.acquire.Class), ev.hold.lock, taken(ev.hold), way(ev.acquire.Trace), when)
 			continue
 		}

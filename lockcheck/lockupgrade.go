@@ -43,7 +43,7 @@ Good, with drawbridge's RWMutex:
 			r.report(Error, ev.pos, nil, "%s is asked for as a writer while it is held as a reader, and this never returns: %s, then locked %s. %s",
 				ev.hold.lock, taken(ev.hold), way(ev.acquire.Trace), remedy)
 		case maybeAgain:
-			r.report(Warning, ev.pos, nil, "%s may be asked for as a writer while %s, %s, is held: locked %s. If the two are one lock, this never returns",
+			r.report(Warning, ev.pos, nil, "%s may be asked for as a writer while %s, %s, is held: locked %s. If the two are one lock, this never returns; unlock before that",
 				short(ev.acquire.Class), ev.hold.lock, taken(ev.hold), way(ev.acquire.Trace))
 		}
 	}

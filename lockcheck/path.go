@@ -91,6 +91,10 @@ func (p Path) String() string {
 			if f := called(&v.Call); f != nil {
 				name = f.Name() + "()"
 			}
+		case *ssa.Extract:
+			if c, ok := v.Tuple.(*ssa.Call); ok && called(&c.Call) != nil {
+				name = called(&c.Call).Name() + "()"
+			}
 		}
 	}
 	var b strings.Builder

@@ -31,9 +31,13 @@ func (l *levelFlag) Set(s string) error {
 	return nil
 }
 
+// known are the names of the analyzers.
+var known = map[string]bool{}
+
 // newAnalyzer makes an analyzer that looks at the events of lockflow.
 func newAnalyzer(name, doc string, run func(*reporter, *flowResult)) *analysis.Analyzer {
 	level := levelFlag(Info)
+	known[name] = true
 	a := &analysis.Analyzer{
 		Name:     name,
 		Doc:      doc,
@@ -85,6 +89,10 @@ func (r *reporter) readIgnores() {
 				mine := false
 				for _, n := range strings.Split(names, ",") {
 					mine = mine || n == r.name
+					if !known[n] && r.name == "lockdouble" { // one of them has to say it
+						r.pass.Report(analysis.Diagnostic{Pos: c.Pos(), End: c.End(), Category: Error,
+							Message: fmt.Sprintf("there is no analyzer %q to be ignored; write %s NAME REASON", n, ignorePrefix)})
+					}
 				}
 				if !mine {
 					continue

@@ -20,7 +20,7 @@ Good:
 		case mismatch:
 			r.report(Error, ev.pos, nil, "%s of %s, which is %s. Use %s", unlockName[ev.acquire.Mode], ev.lock, taken(ev.hold), unlockName[ev.hold.mode])
 		case unheld:
-			r.report(Warning, ev.pos, nil, "%s is unlocked here a second time on some path: it was %s and has been given back since", ev.lock, taken(ev.hold))
+			r.report(Warning, ev.pos, nil, "%s is unlocked here a second time on some path: it was %s and has been given back since. Unlock it once on each path", ev.lock, taken(ev.hold))
 		}
 	}
 })

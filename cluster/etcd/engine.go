@@ -5,15 +5,17 @@
 //
 // # How a lock works
 //
-// Each call makes one key, which names the lock, the mode and the call, and is never used again. It is written in the
-// transaction that also looks for the last key before it that conflicts; if there is none the lock is granted, after
-// one round trip. Otherwise the call watches that one key and looks again when it is gone. Since no key can appear
-// with a create revision below one's own, the keys before a call only become fewer: the order of create revisions is
-// the order of grants, and a create revision is a fencing token. All keys of a Locker hang on one lease.
+// Each call makes one key, which names the lock, the mode and the process. It is written in the transaction that also
+// looks for the last key before it that conflicts; if there is none the lock is granted, after one round trip. Otherwise
+// the call watches that one key and looks again when it is gone. Since no key can appear with a create revision below
+// one's own, the keys before a call only become fewer: the order of create revisions is the order of grants, and a create
+// revision is a fencing token. All keys of a Locker hang on one lease. The name of a key is used again by a later call,
+// when it is certain that the key is gone for good; what tells two of one name apart is the create revision.
 //
 // A hand-over costs two requests (the leaving holder's and the next one's) and one watch, however many calls wait; a
-// call that waits on a busy etcd costs one request more, when its watch has begun. Each look makes the server scan the
-// keys of that lock.
+// call that waits on a busy etcd costs one request more, when its watch has begun. Each look makes the server go through
+// the keys that the lock has had since the history was last compacted, which are as many as there were calls at a time
+// in each process.
 package etcd
 
 import (
@@ -190,7 +192,7 @@ func (e *Engine) entries(ctx context.Context, name string) (entries []cluster.En
 	resp, err := e.client.Get(ctx, e.lock(name), clientv3.WithPrefix(),
 		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 	if err != nil {
-		return nil, nil, fmt.Errorf("drawbridge: listing lock %q: %w", name, err)
+		return nil, nil, fmt.Errorf("drawbridge: listing lock %q: %w", name, e.explain(ctx, err))
 	}
 	closed := false // a writer is among those before
 	for i, kv := range resp.Kvs {
@@ -218,7 +220,7 @@ func (e *Engine) Names(ctx context.Context, prefix string) iter.Seq2[string, err
 		for {
 			resp, err := e.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(500))
 			if err != nil {
-				yield("", fmt.Errorf("drawbridge: listing locks: %w", err))
+				yield("", fmt.Errorf("drawbridge: listing locks: %w", e.explain(ctx, err)))
 				return
 			}
 			last := ""

@@ -3,11 +3,14 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -39,6 +42,28 @@ func final(err error) bool {
 		return true
 	}
 	return false
+}
+
+// unreachable is why there is no connection, or nil. The client's own requests wait for one, and when their time is over say
+// no more than that: not that the address is wrong, nor that a certificate is.
+func (e *Engine) unreachable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := pb.NewMaintenanceClient(e.client.ActiveConnection()).Status(ctx, new(pb.StatusRequest), grpc.WaitForReady(false))
+	if status.Code(err) == codes.Unavailable {
+		return err
+	}
+	return nil // whatever else it is, the next request finds out
+}
+
+// explain adds to an error of a request whose time is over why there is no connection.
+func (e *Engine) explain(ctx context.Context, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		if why := e.unreachable(context.WithoutCancel(ctx)); why != nil {
+			return fmt.Errorf("%w: %w", err, why)
+		}
+	}
+	return err
 }
 
 // pause waits a little longer each time.

@@ -102,6 +102,9 @@ func (s *session) grant(ctx context.Context) (*lease, error) {
 	client := s.engine.client
 	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), request)
 	defer cancel()
+	if err := s.engine.unreachable(ctx); err != nil {
+		return nil, err
+	}
 	sent := time.Now()
 	resp, err := client.Grant(ctx, seconds)
 	if err != nil {

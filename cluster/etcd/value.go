@@ -18,7 +18,7 @@ import (
 func (e *Engine) Value(ctx context.Context, name string) (cluster.Value, error) {
 	resp, err := e.client.Get(clientv3.WithRequireLeader(ctx), e.valueKey(name))
 	if err != nil {
-		return cluster.Value{}, fmt.Errorf("drawbridge: reading value %q: %w", name, err)
+		return cluster.Value{}, fmt.Errorf("drawbridge: reading value %q: %w", name, e.explain(ctx, err))
 	}
 	if len(resp.Kvs) == 0 {
 		return cluster.Value{}, nil

@@ -72,6 +72,8 @@ func Named() (programs []string) {
 		"Lock Release | LockContext! Release | TryLock Release TryLock Release TryLock Release | RLock Release",
 		"Lock Release | Lock Release | RLock Release RLock Release | Lock Release",
 		"Lock Release | Lock Release | Lock Downgrade Release | RLock Release",
+		// The wake of one that drains is on its way when an upgrade passes it.
+		"Lock Release | Lock Release | ULock Upgrade Release | RLock Release",
 	} {
 		programs = append(programs, "Balanced clock=1: "+body)
 	}

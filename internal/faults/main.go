@@ -1,7 +1,8 @@
 // Command faults makes small mistakes in the locks, one at a time, and shows
-// which of the project's checks finds each: the explorer, then the tests, then
-// the tests under the race detector, then the fuzz targets. No file of the tree
-// changes: the compiler reads the edited one through an overlay.
+// which of the project's checks finds each first: some programs of the explorer,
+// the short tests, all tests, the tests under the race detector, all that CI
+// explores, or the fuzz target. No file of the tree changes: the compiler reads
+// the edited one through an overlay.
 //
 //	go run ./internal/faults
 //	go run ./internal/faults -match stripes
@@ -163,7 +164,7 @@ func checks(f fault, overlay, explorer string) []check {
 	case "scope.go", "deadlock.go", "snapshot.go", "keyed.go", "watch.go", "release.go":
 		return append([]check{scenarios, named, tests}, last...)
 	}
-	return append([]check{named, tests, scenarios}, last...)
+	return append([]check{named, scenarios, tests}, last...)
 }
 
 // find runs one check after the other until one fails. One that did not end in

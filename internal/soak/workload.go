@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,12 +16,15 @@ import (
 // workload is all kinds of locks with what they protect.
 type workload struct {
 	rw       [8]drawbridge.RWMutex // two of each policy
+	hot      drawbridge.RWMutex    // read so much that it is striped
 	mutex    [2]drawbridge.Mutex
 	guarded  drawbridge.Guarded[counted]
 	keyed    drawbridge.Keyed[int]
 	snapshot drawbridge.Snapshot[int64]
+	built    drawbridge.Snapshot[int64] // published and refreshed, not updated
 
 	behind      [8]counted
+	behindHot   counted
 	behindMutex [2]counted
 	behindKey   [16]counted
 	updates     atomic.Int64 // of the snapshot, that returned nil
@@ -38,6 +42,7 @@ func newWorkload() *workload {
 	for i := range w.behindMutex {
 		w.behindMutex[i].wrong = &w.wrong
 	}
+	w.behindHot.wrong = &w.wrong
 	w.mutex[1].Policy = drawbridge.FIFO
 	for i := range w.behindKey {
 		w.behindKey[i].wrong = &w.wrong
@@ -63,7 +68,7 @@ func (w *workload) one(rnd *rand.Rand) {
 	}
 	defer cancel()
 	var err error
-	switch rnd.IntN(10) {
+	switch rnd.IntN(12) {
 	case 0, 1, 2:
 		err = w.plain(ctx, rnd)
 	case 3, 4:
@@ -84,6 +89,10 @@ func (w *workload) one(rnd *rand.Rand) {
 		err = w.useKeyed(ctx, rnd)
 	case 9:
 		err = w.useSnapshot(ctx, rnd)
+	case 10:
+		err = w.useHot(ctx, rnd)
+	case 11:
+		err = w.build(ctx, rnd)
 	}
 	switch {
 	case err == nil:
@@ -269,6 +278,54 @@ func (w *workload) useSnapshot(ctx context.Context, rnd *rand.Rand) error {
 	return nil
 }
 
+// useHot reads many times for each write.
+func (w *workload) useHot(ctx context.Context, rnd *rand.Rand) error {
+	if rnd.IntN(50) == 0 {
+		return w.hot.WithLock(ctx, func(context.Context) error { w.behindHot.write(); return nil })
+	}
+	for range 20 {
+		if err := w.hot.RLockContext(ctx); err != nil {
+			return err
+		}
+		w.behindHot.read()
+		if rnd.IntN(20) == 0 {
+			runtime.Gosched() // so that another reader finds this one inside
+		}
+		w.hot.RUnlock()
+	}
+	return nil
+}
+
+var errBuild = errors.New("soak: the build failed")
+
+// build publishes a value or lets one be built, which may fail in every way.
+func (w *workload) build(ctx context.Context, rnd *rand.Rand) error {
+	if rnd.IntN(4) == 0 {
+		w.built.Publish(new(int64))
+		return nil
+	}
+	mishap := rnd.IntN(500)
+	err := w.built.Refresh(ctx, func(context.Context) (*int64, error) {
+		switch mishap {
+		case 0:
+			panic(errBuild)
+		case 1:
+			runtime.Goexit()
+		case 2:
+			return nil, errBuild
+		}
+		return new(int64), nil
+	})
+	switch {
+	case err == nil && w.built.Load() == nil:
+		w.wrong.CompareAndSwap(nil, "a refresh has returned and no value is there")
+	case err != nil && ctx.Err() == nil && (errors.Is(err, errBuild) || strings.Contains(err.Error(), "panicked: "+errBuild.Error()) ||
+		strings.Contains(err.Error(), "called runtime.Goexit")):
+		return nil // the build may have been that of another caller
+	}
+	return err
+}
+
 // moody is an observer that sometimes panics.
 type moody struct {
 	w      *workload
@@ -296,6 +353,10 @@ func (w *workload) audit() error {
 		}
 		errs = append(errs, w.behind[i].audit(fmt.Sprintf("RWMutex %d", i)))
 	}
+	if s := w.hot.State(); s != (drawbridge.State{}) {
+		errs = append(errs, fmt.Errorf("the read-hot RWMutex is not free: %s", s))
+	}
+	errs = append(errs, w.behindHot.audit("the read-hot RWMutex"))
 	for i := range w.mutex {
 		if s := w.mutex[i].State(); s != (drawbridge.State{}) {
 			errs = append(errs, fmt.Errorf("the Mutex %d is not free: %s", i, s))
@@ -320,6 +381,9 @@ func (w *workload) audit() error {
 	v := w.snapshot.Load()
 	if v != nil && (int64(st.Version) != w.updates.Load() || *v != w.updates.Load()) || v == nil && w.updates.Load() != 0 {
 		errs = append(errs, fmt.Errorf("%d updates of the snapshot returned, and its version is %d", w.updates.Load(), st.Version))
+	}
+	if st := w.built.Status(); st.Refreshing {
+		errs = append(errs, errors.New("all refreshes have returned and one is under way"))
 	}
 	return errors.Join(errs...)
 }

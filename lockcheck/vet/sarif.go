@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
+	"path/filepath"
 	"strings"
 
 	"github.com/drawbridge-go/drawbridge/lockcheck"
@@ -61,10 +63,11 @@ func writeSARIF(w io.Writer, found []Finding) error {
 		if level == lockcheck.Info {
 			level = "note"
 		}
-		where := location{Physical: physical{artifact{URI: f.File}, region{max(f.Line, 1), f.Column}}}
-		if !strings.HasPrefix(f.File, "/") {
-			where.Physical.Artifact.Base = "%SRCROOT%"
+		at := artifact{URI: (&url.URL{Path: f.File}).EscapedPath(), Base: "%SRCROOT%"}
+		if filepath.IsAbs(f.File) {
+			at = artifact{URI: "file://" + at.URI}
 		}
+		where := location{Physical: physical{at, region{max(f.Line, 1), f.Column}}}
 		if f.Function != "" {
 			where.Logical = []logical{{f.Package + "." + f.Function}}
 		}

@@ -192,6 +192,19 @@ func TestJSONAndSARIFCarryTheFindings(t *testing.T) {
 	}
 }
 
+func TestSARIFNamesFilesAsURLs(t *testing.T) {
+	var out bytes.Buffer
+	found := []Finding{{Analyzer: "lockdouble", Level: lockcheck.Error, File: "a shop/50%.go", Line: 1}, {Analyzer: "lockdouble", Level: lockcheck.Error, File: "/a shop/b.go", Line: 1}}
+	if err := writeSARIF(&out, found); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"uri": "a%20shop/50%25.go"`, `"uri": "file:///a%20shop/b.go"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("lacks %s:\n%s", want, out.String())
+		}
+	}
+}
+
 func TestTestFilesAreReportedOnce(t *testing.T) {
 	dir := module(t, map[string]string{
 		"shop.go":      shop,

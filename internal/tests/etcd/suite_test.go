@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if rig.ChildMain(open) {
+	if rig.ChildMain(open) || memberMain() {
 		return
 	}
 	code := m.Run()
@@ -31,8 +31,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func open(endpoint string) (cluster.Engine, error) {
-	return etcd.Dial(clientv3.Config{Endpoints: []string{endpoint}}, etcd.Options{Prefix: prefix})
+// open is for children, which are told of one endpoint or of several.
+func open(endpoints string) (cluster.Engine, error) {
+	return etcd.Dial(clientv3.Config{Endpoints: strings.Split(endpoints, ",")}, etcd.Options{Prefix: prefix})
 }
 
 // remote is a machine of its own: an engine on a client of its own behind a proxy of its own.

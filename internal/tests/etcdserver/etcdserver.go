@@ -1,5 +1,5 @@
 // Package etcdserver runs etcd in this process, for tests and for experiments in a clone of the repository. Its data is
-// not synced to disk and its clock ticks fast: it is no place for anything that has to last.
+// not synced to disk unless that is asked for, and its clock ticks fast: it is no place for anything that has to last.
 package etcdserver
 
 import (
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
@@ -20,12 +21,22 @@ type Cluster struct {
 	Endpoints []string      // host and port of each
 }
 
-// Start starts n members that keep their data under dir. Leases last at least a second.
-func Start(n int, dir string) (*Cluster, error) {
-	c := &Cluster{Members: make([]*embed.Etcd, n)}
-	configs := make([]*embed.Config, n)
+// Member is one member of a cluster, as a process of its own can be told of it.
+type Member struct {
+	Name, Dir, Client, Peer string // two URLs on loopback
+	Initial                 string // all members, as etcd is told of them
+	TLS                     *TLS   `json:",omitempty"`
+	Sync                    bool   // the data is synced to disk, as it is where it has to last
+}
+
+// TLS is what clients are asked to prove, and who the member says it is: files, in PEM.
+type TLS struct{ CA, Cert, Key string }
+
+// Plan is a cluster of n members that keep their data under dir.
+func Plan(n int, dir string) ([]Member, error) {
+	members := make([]Member, n)
 	var initial []string
-	for i := range n {
+	for i := range members {
 		client, err := freeURL()
 		if err != nil {
 			return nil, err
@@ -34,34 +45,72 @@ func Start(n int, dir string) (*Cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		cfg := embed.NewConfig()
-		cfg.Name = fmt.Sprintf("m%d", i)
-		cfg.Dir = filepath.Join(dir, cfg.Name)
-		cfg.LogLevel = "panic"
-		cfg.TickMs, cfg.ElectionMs, cfg.UnsafeNoFsync = 10, 100, true
-		cfg.BcryptCost = 4 // the least there is
-		cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
-		cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
-		initial = append(initial, cfg.Name+"="+peer.String())
-		configs[i] = cfg
-		c.Endpoints = append(c.Endpoints, client.Host)
+		name := fmt.Sprintf("m%d", i)
+		members[i] = Member{Name: name, Dir: filepath.Join(dir, name), Client: client, Peer: peer}
+		initial = append(initial, name+"="+peer)
 	}
+	for i := range members {
+		members[i].Initial = strings.Join(initial, ",")
+	}
+	return members, nil
+}
+
+// Start starts the member, or starts it again, and returns when it is ready: for the first time, when enough of the others
+// are. Leases last at least a second.
+func (m Member) Start() (*embed.Etcd, error) {
+	client, err := url.Parse(m.Client)
+	if err != nil {
+		return nil, err
+	}
+	peer, err := url.Parse(m.Peer)
+	if err != nil {
+		return nil, err
+	}
+	cfg := embed.NewConfig()
+	cfg.Name, cfg.Dir = m.Name, m.Dir
+	cfg.LogLevel = "panic"
+	cfg.TickMs, cfg.ElectionMs, cfg.UnsafeNoFsync = 10, 100, !m.Sync
+	cfg.BcryptCost = 4 // the least there is
+	if m.TLS != nil {
+		client.Scheme = "https"
+		cfg.ClientTLSInfo = transport.TLSInfo{TrustedCAFile: m.TLS.CA, CertFile: m.TLS.Cert, KeyFile: m.TLS.Key, ClientCertAuth: true}
+	}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{*peer}, []url.URL{*peer}
+	cfg.InitialCluster = m.Initial
+	e, err := embed.StartEtcd(cfg)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-e.Server.ReadyNotify():
+		return e, nil
+	case err := <-e.Err():
+		e.Close()
+		return nil, err
+	}
+}
+
+// Endpoint is the host and port for clients.
+func (m Member) Endpoint() string { return strings.TrimPrefix(m.Client, "http://") }
+
+// Start starts n members in this process.
+func Start(n int, dir string) (*Cluster, error) {
+	plan, err := Plan(n, dir)
+	if err != nil {
+		return nil, err
+	}
+	return StartAll(plan)
+}
+
+// StartAll starts the members in this process.
+func StartAll(plan []Member) (*Cluster, error) {
+	c := &Cluster{Members: make([]*embed.Etcd, len(plan))}
+	errs := make([]error, len(plan))
 	var wg sync.WaitGroup
-	errs := make([]error, n)
-	for i, cfg := range configs {
-		cfg.InitialCluster = strings.Join(initial, ",")
-		wg.Go(func() {
-			e, err := embed.StartEtcd(cfg)
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			c.Members[i] = e
-			select {
-			case <-e.Server.ReadyNotify():
-			case errs[i] = <-e.Err():
-			}
-		})
+	for i, m := range plan {
+		c.Endpoints = append(c.Endpoints, m.Endpoint())
+		wg.Go(func() { c.Members[i], errs[i] = m.Start() })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -106,12 +155,12 @@ func (c *Cluster) Isolate(i int) {
 	}
 }
 
-// freeURL is a port that was free a moment ago.
-func freeURL() (url.URL, error) {
+// freeURL is at a port that was free a moment ago.
+func freeURL() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return url.URL{}, err
+		return "", err
 	}
 	defer l.Close()
-	return url.URL{Scheme: "http", Host: l.Addr().String()}, nil
+	return "http://" + l.Addr().String(), nil
 }

@@ -35,6 +35,7 @@ const schema = "drawbridge_test"
 type server struct {
 	bin, dir string
 	port     int
+	settings []string // besides those of all
 	run      *exec.Cmd
 }
 
@@ -139,16 +140,22 @@ func (s *server) url() string {
 }
 
 // begin starts the server's process and waits until it takes connections.
-func (s *server) begin(t testing.TB) {
+func (s *server) begin(t testing.TB) { s.beginAt(t, s.url()) }
+
+// beginAt is begin for a server that is reached at another URL.
+func (s *server) beginAt(t testing.TB, url string) {
 	t.Helper()
 	var log bytes.Buffer
 	s.run = exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.dir, "-p", strconv.Itoa(s.port), "-h", "127.0.0.1",
 		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=300", "-c", "max_locks_per_transaction=256")
+	for _, setting := range s.settings {
+		s.run.Args = append(s.run.Args, "-c", setting)
+	}
 	s.run.SysProcAttr, s.run.Dir, s.run.Stderr = unprivileged(t), s.dir, &log
 	if err := s.run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	reachable(t, s.url(), func() string { return log.String() })
+	reachable(t, url, func() string { return log.String() })
 }
 
 func reachable(t testing.TB, url string, log func() string) {

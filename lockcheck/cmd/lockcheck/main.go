@@ -6,6 +6,10 @@
 //
 //	go vet -vettool=$(which lockcheck) ./...
 //	go vet -vettool=$(which lockcheck) -lockorder ./...
+//
+// What an analyzer finds, with an example and its remedy, is shown by
+//
+//	lockcheck help lockdouble
 package main
 
 import (
@@ -19,7 +23,7 @@ import (
 )
 
 func main() {
-	if vet.IsTool(os.Args) {
+	if vet.IsTool(os.Args) || len(os.Args) > 1 && os.Args[1] == "help" {
 		vet.Tool()
 	}
 	var o vet.Options

@@ -19,14 +19,15 @@ import (
 
 func main() {
 	members := flag.Int("members", 1, "how many members")
+	sync := flag.Bool("sync", false, "sync the data to disk, as an etcd does that has to keep it")
 	flag.Parse()
-	if err := run(*members); err != nil {
+	if err := run(*members, *sync); err != nil {
 		fmt.Fprintln(os.Stderr, "etcdserver:", err)
 		os.Exit(1)
 	}
 }
 
-func run(members int) error {
+func run(members int, sync bool) error {
 	if members < 1 || members > 7 {
 		return fmt.Errorf("-members is %d; give 1 to 7", members)
 	}
@@ -35,7 +36,14 @@ func run(members int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c, err := etcdserver.Start(members, dir)
+	plan, err := etcdserver.Plan(members, dir)
+	if err != nil {
+		return err
+	}
+	for i := range plan {
+		plan[i].Sync = sync
+	}
+	c, err := etcdserver.StartAll(plan)
 	if err != nil {
 		return err
 	}

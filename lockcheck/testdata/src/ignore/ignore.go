@@ -41,3 +41,17 @@ func (x *t) otherName() {
 	x.mu.Lock() /* want `x.mu is taken again` */ //drawbridge:ignore lockleak not this one
 	x.mu.Unlock()
 }
+
+func (x *t) noName() {
+	x.mu.Lock()
+	/* want `there is no analyzer "" to be ignored` */ //drawbridge:ignore
+	x.mu.Lock()                                        // want `x.mu is taken again`
+	x.mu.Unlock()
+}
+
+func (x *t) wrongName() {
+	x.mu.Lock()
+	/* want `there is no analyzer "lockjaw" to be ignored` */ //drawbridge:ignore lockjaw it is a joke
+	x.mu.Lock()                                               // want `x.mu is taken again`
+	x.mu.Unlock()
+}

@@ -3,6 +3,7 @@ package lockblock
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/drawbridge-go/drawbridge"
@@ -78,4 +79,23 @@ func withContext(ctx context.Context, mu *drawbridge.Mutex, c *http.Client) erro
 	time.Sleep(time.Millisecond)
 	_, err = c.Do(req)
 	return err
+}
+
+type store interface{ load() int }
+
+type fastStore int
+
+func (s fastStore) load() int { return int(s) }
+
+type shelf struct {
+	mu    sync.Mutex
+	store store
+}
+
+func newShelf() *shelf { return &shelf{store: fastStore(1)} }
+
+func (s *shelf) load() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.load()
 }

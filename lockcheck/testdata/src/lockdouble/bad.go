@@ -134,3 +134,13 @@ func (k *kid) changed() {
 	k.owner.mu.Lock()
 	defer k.owner.mu.Unlock()
 }
+
+// stuck locks twice in each of its goroutines, whatever others do with the lock.
+func stuck() {
+	var mu sync.Mutex
+	go func() {
+		mu.Lock()
+		mu.Lock() // want `mu is taken again while it is held`
+		mu.Unlock()
+	}()
+}

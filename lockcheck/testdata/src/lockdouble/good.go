@@ -138,3 +138,50 @@ func swap(g *good, other *good) {
 	cur.mu.Lock()
 	cur.mu.Unlock()
 }
+
+// rendezvous is given back by whoever is not waiting for it.
+func rendezvous(work func()) {
+	var turn sync.Mutex
+	turn.Lock()
+	done := make(chan struct{})
+	go func() {
+		for range 10 {
+			work()
+			turn.Unlock()
+			turn.Lock()
+		}
+		close(done)
+	}()
+	for range 10 {
+		turn.Lock()
+		turn.Unlock()
+	}
+	<-done
+}
+
+type fileStore struct{ mu sync.Mutex }
+
+type memStore struct{ mu sync.Mutex }
+
+type holder struct{ store any }
+
+// either asks twice what the store is; it is the same both times.
+func (h *holder) either() {
+	if f, ok := h.store.(*fileStore); ok {
+		f.mu.Lock()
+	} else if m, ok := h.store.(*memStore); ok {
+		m.mu.Lock()
+	}
+	if f, ok := h.store.(*fileStore); ok {
+		f.mu.Unlock()
+	} else if m, ok := h.store.(*memStore); ok {
+		m.mu.Unlock()
+	}
+	if f, ok := h.store.(*fileStore); ok {
+		f.mu.Lock()
+		f.mu.Unlock()
+	} else if m, ok := h.store.(*memStore); ok {
+		m.mu.Lock()
+		m.mu.Unlock()
+	}
+}

@@ -82,3 +82,26 @@ func (q *queue) peek() int {
 	q.mu.Lock()
 	return q.n // want `q.mu, locked at bad.go:82, is still held at this return, and no way through \(\*queue\).peek gives it back`
 }
+
+func (r *reader) count(ks []int) (n int) {
+	for _, k := range ks {
+		r.mu.RLock() // want `r.mu is read-locked again by the next round of the loop, and a writer that comes between`
+		if k > r.n {
+			continue
+		}
+		n++
+		r.mu.RUnlock()
+	}
+	return n
+}
+
+// readMany is right as long as nobody writes.
+func readMany(n int) {
+	var mu sync.RWMutex
+	for range n {
+		mu.RLock() // want `mu is read-locked again by the next round of the loop: some way`
+	}
+	for range n {
+		mu.RUnlock()
+	}
+}

@@ -162,3 +162,15 @@ func (b *branch) alive() *branch {
 	}
 	return nil
 }
+
+func open(i int) (*table, error) { return &table{n: i}, nil }
+
+// lockEach locks another table in each round.
+func lockEach() (all []*table) {
+	for i := range 3 {
+		t, _ := open(i)
+		t.mu.Lock()
+		all = append(all, t)
+	}
+	return all
+}
