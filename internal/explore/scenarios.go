@@ -401,6 +401,102 @@ func Scenarios() []Scenario {
 		s.end = func() error { return idle(x, y) }
 	})
 
+	add("deadlock/a wait that was granted and has not run", 2, func(s *scene) {
+		x, y := new(drawbridge.RWMutex), new(drawbridge.RWMutex)
+		gaveUp := make(chan struct{})
+		s.actor(func() {
+			x.WithLock(background, func(ctx context.Context) error {
+				err := y.WithRLock(ctx, func(context.Context) error { return nil })
+				must(err == nil || errors.Is(err, drawbridge.ErrDeadlock), "WithRLock inside another lock: %v", err)
+				return nil
+			})
+		})
+		s.actor(func() {
+			y.WithRLock(background, func(ctx context.Context) error {
+				sched.Step(receive(gaveUp))
+				err := x.WithLock(ctx, func(context.Context) error { return nil })
+				if err != nil {
+					must(errors.Is(err, drawbridge.ErrDeadlock), "WithLock inside another lock: %v", err)
+					must(sched.Core.Picture(y).WaitingReaders == 1, "a deadlock with a wait that has been granted")
+				}
+				return nil
+			})
+		})
+		ctx := s.ending()
+		s.actor(func() {
+			// The one in front of a reader gives up, which grants that, and
+			// another one closes the door behind it.
+			if y.LockContext(ctx) == nil {
+				y.Unlock()
+			}
+			close(gaveUp)
+			y.Lock()
+			y.Unlock()
+		})
+		s.end = func() error { return idle(x, y) }
+	})
+
+	add("deadlock/a wait that carries a hold that is over", 2, func(s *scene) {
+		x, y := new(drawbridge.RWMutex), new(drawbridge.RWMutex)
+		var inner context.Context
+		given, begun, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		nothing := func(context.Context) error { return nil }
+		s.actor(func() {
+			x.WithRLock(background, func(ctx context.Context) error {
+				inner = ctx
+				close(given)
+				sched.Step(receive(begun))
+				return nil
+			})
+		})
+		s.actor(func() {
+			y.WithLock(background, func(ctx context.Context) error {
+				sched.Step(receive(over))
+				err := x.WithLock(ctx, nothing)
+				must(err == nil, "WithLock inside another lock: %v", err)
+				return nil
+			})
+		})
+		s.actor(func() {
+			sched.Step(receive(given))
+			close(begun)
+			err := y.WithLock(inner, nothing)
+			must(err == nil, "WithLock with the context of another lock: %v", err)
+		})
+		s.actor(func() {
+			sched.Step(receive(begun))
+			x.Lock()
+			close(over)
+			sched.Step(nil)
+			x.Unlock()
+		})
+		s.end = func() error { return idle(x, y) }
+	})
+
+	add("deadlock/by the outer of two holds", 2, func(s *scene) {
+		x, y, z := new(drawbridge.RWMutex), new(drawbridge.RWMutex), new(drawbridge.RWMutex)
+		refused := 0
+		last := func(l *drawbridge.RWMutex) func(context.Context) error {
+			return func(ctx context.Context) error {
+				if err := l.WithLock(ctx, func(context.Context) error { return nil }); err != nil {
+					must(errors.Is(err, drawbridge.ErrDeadlock), "WithLock inside another lock: %v", err)
+					refused++
+				}
+				return nil
+			}
+		}
+		s.actor(func() {
+			x.WithLock(background, func(ctx context.Context) error { return z.WithLock(ctx, last(y)) })
+		})
+		s.actor(func() { y.WithLock(background, last(x)) })
+		s.end = func() error {
+			if refused > 1 {
+				return errors.New("both of two calls were refused")
+			}
+			return idle(x, y, z)
+		}
+	})
+
 	add("keyed/the last one out and the next one in", 3, func(s *scene) {
 		var k drawbridge.Keyed[int]
 		var in section

@@ -250,7 +250,7 @@ var faults = []fault{
 		"	if v.waiter.granted.Load() {\n		return false\n	}\n", ""},
 	{"deadlock", "a hold that is over counts", "deadlock.go",
 		"		if s.core != v.core || !s.live() {\n", "		if s.core != v.core {\n"},
-	{"deadlock", "a wait is known before it is in the queue", "deadlock.go",
+	{"deadlock", "a wait is known by its innermost hold alone", "deadlock.go",
 		"		d.holders[held][v] = struct{}{}\n	}\n", "		d.holders[held][v] = struct{}{}\n		break\n	}\n"},
 
 	// Snapshots.
