@@ -12,6 +12,14 @@ func (c *core) acquireContext(k *call) error {
 	return c.acquire(k)
 }
 
+// mustAcquire is acquire for a call without a context, which has nothing to fail
+// for.
+func (c *core) mustAcquire(k *call) {
+	if err := c.acquire(k); err != nil {
+		panic(err)
+	}
+}
+
 // tooLate is the error of a call whose context was done before it. Out of line,
 // it is no part of the stack that others sleep on.
 //
@@ -287,10 +295,11 @@ func (c *core) withdraw(w *waiter) (granted bool) {
 // giveBack undoes a grant that came too late.
 //
 //go:norace
-func (c *core) giveBack(ch change) {
+func (c *core) giveBack(ch change) notice {
 	var list wakeList
 	c.lock()
-	c.noteLeft(ch) // before settle grants the next hold, which takes its place
+	n := c.noteLeft(ch) // before settle grants the next hold, which takes its place
 	c.settle(c.uncount(ch), &list)
 	c.unlockAndWake(&list)
+	return n
 }

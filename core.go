@@ -18,8 +18,9 @@ type call struct {
 	key    keyed           // of a Keyed, else nil
 	policy Policy
 	mode   Mode
-	scope  *scope // of a scoped call: keeps the identity of its hold
-	wait   uint64 // names the wait, once the observers have been told of it
+	scope  *scope  // of a scoped call: keeps the identity of its hold
+	wait   uint64  // names the wait, once the observers have been told of it
+	caller uintptr // who made the call, if observers want to know
 }
 
 // with returns k as a call that can wait only as long as ctx.

@@ -132,6 +132,7 @@ func (q *queue) fingerprint(h *sched.Hash) {
 	// The numbers of events and holds go up for ever and decide nothing.
 	h.Bool(q.watch.seq != 0)
 	h.Add(uint64(len(q.watch.observers)))
+	h.Bool(q.watch.kept)
 	h.Bool(q.watch.writer.hold != 0)
 	h.Bool(q.watch.upgradable.hold != 0)
 }

@@ -18,7 +18,7 @@ func TestFingerprintIsComplete(t *testing.T) {
 		{core{}, []string{"state", "mu", "q", "stripes"}},
 		{stripe{}, []string{"readers", "_"}},
 		{queue{}, []string{"policy", "readers", "upgradables", "writers", "drainer", "tickets", "watch"}},
-		{watch{}, []string{"observers", "seq", "writer", "upgradable"}},
+		{watch{}, []string{"observers", "callers", "kept", "seq", "writer", "upgradable"}},
 		{holding{}, []string{"hold", "since"}},
 		{list{}, []string{"first", "last", "len"}},
 		{waiter{}, []string{"next", "prev", "after", "granted", "signalled", "upgrade", "mode", "ticket", "since", "seq", "hold", "parking"}},

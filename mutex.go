@@ -90,9 +90,8 @@ func (m *Mutex) acquire() {
 		return
 	}
 	k := m.call()
-	if err := m.core.acquire(&k); err != nil {
-		panic(err) // a call without a context has nothing to fail for
-	}
+	m.core.takeCaller(&k)
+	m.core.mustAcquire(&k)
 }
 
 func (m *Mutex) acquireContext(ctx context.Context) error {
@@ -102,6 +101,7 @@ func (m *Mutex) acquireContext(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return m.core.tooLate(&k)
 	}
+	m.core.takeCaller(&k)
 	return m.core.acquire(&k)
 }
 

@@ -110,18 +110,37 @@ type Event struct {
 	// and 0 in every event that no Waiting came before.
 	Wait uint64
 
+	// Caller is a program counter in the caller of the method, as from
+	// [runtime.Callers], in Waiting and Granted. It is 0 where it was not
+	// asked for (see [CallerObserver]) and in calls that are made in other
+	// ways than most; then the observer can look at its own stack.
+	Caller uintptr
+
 	Waited time.Duration // Granted, Upgraded, GaveUp: how long the call waited
 	Held   time.Duration // Released, Downgraded: how long, 0 where Hold is 0
-	Err    error         // GaveUp: what the call returns
+	Err    error         // GaveUp: what the call returns, nil if an observer panicked
 }
 
 // Observer receives the events of the locks it observes. Observe runs on the
 // goroutine that made the call, with the call's context (Background for the
 // plain methods), outside every internal mutex of the lock, so it may call
 // State but no acquiring method of that lock. If it panics, an acquiring call
-// gives the lock back and a release has completed before the panic goes on.
+// gives the lock back or ends its wait, of which the observers that know of the
+// grant or the wait are told, and a release has completed, before the panic goes
+// on.
 type Observer interface {
 	Observe(context.Context, Event)
+}
+
+// CallerObserver is an Observer that wants to know who calls. Observe runs deep
+// inside the call, from where a look at the stack costs some times what it costs
+// at its beginning. Observers of all locks are not asked.
+type CallerObserver interface {
+	Observer
+
+	// WantsCallers reports whether Event.Caller is to be filled in. It always
+	// returns the same.
+	WantsCallers() bool
 }
 
 // Observable is a lock whose events can be observed: a *[RWMutex], *[Mutex],

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -383,6 +384,61 @@ func TestPanickingObserver(t *testing.T) {
 	}
 }
 
+// TestPanicIsToldToTheOthers: who was told of a grant or a wait before another
+// observer panicked would believe in it for ever.
+func TestPanicIsToldToTheOthers(t *testing.T) {
+	for _, c := range []struct {
+		kind drawbridge.EventKind
+		name string
+		use  func(ctx context.Context, rw *drawbridge.RWMutex)
+		want []drawbridge.EventKind
+	}{
+		{drawbridge.Granted, "Lock", func(_ context.Context, rw *drawbridge.RWMutex) { rw.Lock() },
+			[]drawbridge.EventKind{drawbridge.Granted, drawbridge.Released}},
+		{drawbridge.Granted, "RLock", func(_ context.Context, rw *drawbridge.RWMutex) { rw.RLock() },
+			[]drawbridge.EventKind{drawbridge.Granted, drawbridge.Released}},
+		{drawbridge.Granted, "WithRLock", func(ctx context.Context, rw *drawbridge.RWMutex) {
+			_ = rw.WithRLock(ctx, func(context.Context) error { t.Error("entered"); return nil })
+		}, []drawbridge.EventKind{drawbridge.Granted, drawbridge.Released}},
+		{drawbridge.Upgraded, "Upgrade", func(_ context.Context, rw *drawbridge.RWMutex) { rw.ULock(); rw.Upgrade() },
+			[]drawbridge.EventKind{drawbridge.Granted, drawbridge.Upgraded, drawbridge.Downgraded}},
+		{drawbridge.Waiting, "a wait", func(_ context.Context, rw *drawbridge.RWMutex) { rw.RLock(); rw.Lock() },
+			[]drawbridge.EventKind{drawbridge.Granted, drawbridge.Waiting, drawbridge.GaveUp}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var rw drawbridge.RWMutex
+			var before, after []drawbridge.Event
+			note := func(to *[]drawbridge.Event) observerFunc {
+				return func(_ context.Context, e drawbridge.Event) { *to = append(*to, e) }
+			}
+			defer rw.Observe(note(&before))()
+			defer rw.Observe(observerFunc(func(_ context.Context, e drawbridge.Event) {
+				if e.Kind == c.kind {
+					panic("oh no")
+				}
+			}))()
+			defer rw.Observe(note(&after))()
+			if got := panicsWith(func() { c.use(t.Context(), &rw) }); got != "oh no" {
+				t.Errorf("panic %q", got)
+			}
+			var kinds []drawbridge.EventKind
+			for _, e := range before {
+				kinds = append(kinds, e.Kind)
+			}
+			if !slices.Equal(kinds, c.want) {
+				t.Errorf("the observer before was told %v, want %v", kinds, c.want)
+			}
+			if len(after) != len(before)-2 {
+				t.Errorf("the observer after was told %v, of what it could not know", after)
+			}
+			first, last := before[len(before)-2], before[len(before)-1]
+			if last.Hold != first.Hold || last.Kind == drawbridge.GaveUp && last.Wait != first.Wait {
+				t.Errorf("%+v does not end %+v", last, first)
+			}
+		})
+	}
+}
+
 // TestPanicAfterAWait: the lock goes on to the next in line.
 func TestPanicAfterAWait(t *testing.T) {
 	for _, p := range everyPolicy {
@@ -414,6 +470,67 @@ func TestPanicAfterAWait(t *testing.T) {
 	}
 }
 
+// TestCallerIsTheCaller: a method that grows a function in between would name the
+// function instead of its caller.
+func TestCallerIsTheCaller(t *testing.T) {
+	var rw drawbridge.RWMutex
+	var mu drawbridge.Mutex
+	g := drawbridge.NewGuarded(0)
+	nothing := func(context.Context) error { return nil }
+	uses := map[string]func(ctx context.Context){
+		"Lock":         func(context.Context) { rw.Lock(); rw.Unlock() },
+		"RLock":        func(context.Context) { rw.RLock(); rw.RUnlock() },
+		"ULock":        func(context.Context) { rw.ULock(); rw.UUnlock() },
+		"LockContext":  func(ctx context.Context) { _ = rw.LockContext(ctx); rw.Unlock() },
+		"RLockContext": func(ctx context.Context) { _ = rw.RLockContext(ctx); rw.RUnlock() },
+		"ULockContext": func(ctx context.Context) { _ = rw.ULockContext(ctx); rw.UUnlock() },
+		"WithLock":     func(ctx context.Context) { _ = rw.WithLock(ctx, nothing) },
+		"WithRLock":    func(ctx context.Context) { _ = rw.WithRLock(ctx, nothing) },
+		"WithULock": func(ctx context.Context) {
+			_ = rw.WithULock(ctx, func(context.Context, func() error) error { return nil })
+		},
+		"Mutex.Lock":        func(context.Context) { mu.Lock(); mu.Unlock() },
+		"Mutex.LockContext": func(ctx context.Context) { _ = mu.LockContext(ctx); mu.Unlock() },
+		"Mutex.WithLock":    func(ctx context.Context) { _ = mu.WithLock(ctx, nothing) },
+		"Guarded.Read": func(ctx context.Context) {
+			_ = g.Read(ctx, func(context.Context, *int) error { return nil })
+		},
+		"Guarded.Write": func(ctx context.Context) {
+			_ = g.Write(ctx, func(context.Context, *int) error { return nil })
+		},
+	}
+	for _, asks := range []bool{true, false} {
+		var callers []uintptr
+		o := callerObserver{asks, func(_ context.Context, e drawbridge.Event) {
+			if e.Kind == drawbridge.Granted {
+				callers = append(callers, e.Caller)
+			}
+		}}
+		for name, use := range uses {
+			callers = nil
+			stops := []func(){rw.Observe(o), mu.Observe(o), g.Observe(o)}
+			use(t.Context())
+			for _, stop := range stops {
+				stop()
+			}
+			if len(callers) != 1 || asks != (callers[0] != 0) {
+				t.Fatalf("%s, asked %v: %v", name, asks, callers)
+			}
+			if f, _ := runtime.CallersFrames(callers).Next(); asks && !strings.Contains(f.Function, ".TestCallerIsTheCaller.") {
+				t.Errorf("%s was called by %q (%s:%d)", name, f.Function, f.File, f.Line)
+			}
+		}
+	}
+}
+
+// callerObserver is an observer that may ask who calls.
+type callerObserver struct {
+	asks bool
+	observerFunc
+}
+
+func (o callerObserver) WantsCallers() bool { return o.asks }
+
 // TestObserversComeAndGo under load. An observer that comes changes the way
 // that every call takes, and one that goes changes it back.
 func TestObserversComeAndGo(t *testing.T) {
@@ -434,7 +551,8 @@ func TestObserversComeAndGo(t *testing.T) {
 					}
 				})
 			}
-			for range 3 {
+			// Three rounds may be over before an observer runs for the first time.
+			for begin, n := time.Now(), 0; n < 3 || events.Load() == 0 && time.Since(begin) < 10*time.Second; n++ {
 				hammer(t, rw, 4, 200)
 			}
 			// The numbers of a lock's events go on, without a gap, for one

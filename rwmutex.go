@@ -175,7 +175,9 @@ func (rw *RWMutex) Observe(o Observer) (stop func()) {
 //go:noinline
 func (rw *RWMutex) lock() {
 	if !rw.core.enterWindow() {
-		rw.acquire(Write)
+		k := rw.call(Write)
+		rw.core.takeCaller(&k)
+		rw.core.mustAcquire(&k)
 	}
 }
 
@@ -191,9 +193,8 @@ func (rw *RWMutex) unlock() {
 
 func (rw *RWMutex) acquire(m Mode) {
 	k := rw.call(m)
-	if err := rw.core.acquire(&k); err != nil {
-		panic(err) // a call without a context has nothing to fail for
-	}
+	rw.core.takeCaller(&k)
+	rw.core.mustAcquire(&k)
 }
 
 func (rw *RWMutex) acquireContext(ctx context.Context, m Mode) error {
@@ -203,6 +204,7 @@ func (rw *RWMutex) acquireContext(ctx context.Context, m Mode) error {
 	if ctx.Err() != nil {
 		return rw.core.tooLate(&k)
 	}
+	rw.core.takeCaller(&k)
 	return rw.core.acquire(&k)
 }
 

@@ -241,6 +241,7 @@ func (c *core) within(k *call, fn func(context.Context, *scope) error) error {
 	}
 	s := newScope(k, c)
 	k.scope = s
+	c.takeCaller(k)
 	ctx := context.Context(s)
 	entered := false
 	if h := s.parent.on(c); h != nil {

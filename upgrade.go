@@ -33,7 +33,7 @@ func (rw *RWMutex) UUnlock() { rw.release(Upgradable, upgradableLeaves) }
 func (rw *RWMutex) Upgrade() {
 	k := rw.call(Write)
 	if err := rw.core.upgrade(&k); err != nil {
-		panic(err) // as in acquire
+		panic(err) // as in mustAcquire
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 // when the observers go, so that the numbers of the lock's events go on.
 type watch struct {
 	observers []*Observer // of this lock alone, replaced and never changed
+	callers   int32       // of those that want to know who calls; read without mu
+	kept      bool        // there was one once, and whoever reads callers may still
 	seq       uint64
 
 	writer, upgradable holding // the holds inside that have an identity
@@ -21,18 +23,18 @@ type watch struct {
 // anybody observed.
 type holding struct {
 	hold  uint64
-	since time.Time
+	since moment
 }
 
 var lastHold, lastWait atomic.Uint64
 
-func newHolding() holding { return holding{lastHold.Add(1), now()} }
+func newHolding() holding { return holding{lastHold.Add(1), clock()} }
 
 func (h holding) held() time.Duration {
 	if h.hold == 0 {
 		return 0
 	}
-	return now().Sub(h.since)
+	return h.since.age()
 }
 
 // notice is what an event of a lock is made of, taken with mu and used without.
@@ -44,7 +46,7 @@ type notice struct {
 }
 
 //go:norace
-func (w *watch) needed() bool { return w.seq != 0 || len(w.observers) != 0 }
+func (w *watch) needed() bool { return w.seq != 0 || w.kept }
 
 // observed reports whether anybody wants the events of this lock. The caller
 // has mu.
@@ -182,7 +184,8 @@ func (w *watch) upgraded() uint64 {
 }
 
 // emitGranted tells that k has got the lock. If an observer panics, the lock
-// is given back: the caller will never learn that it has it.
+// is given back, since the caller will never learn that it has it, and those who
+// know of the grant are told so.
 func (c *core) emitGranted(k *call, kind EventKind, n notice, waited time.Duration) {
 	if n.seq == 0 {
 		return
@@ -198,19 +201,16 @@ func (c *core) emitGranted(k *call, kind EventKind, n notice, waited time.Durati
 		}
 		k.scope.rare.hold = n.hold // for Holds
 	}
-	told := false
-	defer func() {
-		if told {
-			return
-		}
+	e := k.event(kind, n)
+	e.Waited = waited
+	k.tellOr(n, e, func() Event {
+		ch, back := leaves(k.mode), *k
+		back.wait = 0
 		if kind == Upgraded {
-			c.giveBack(writerUpgradable)
-		} else {
-			c.giveBack(leaves(k.mode))
+			ch, back.mode = writerUpgradable, Upgradable
 		}
-	}()
-	c.emit(k, kind, n, waited, nil)
-	told = true
+		return back.leaving(ch, c.giveBack(ch))
+	})
 }
 
 // emitLeft tells that a hold has ended or changed, which has happened.
@@ -218,6 +218,11 @@ func (c *core) emitLeft(k *call, ch change, n notice) {
 	if n.seq == 0 {
 		return
 	}
+	k.tell(n.to, everywhere.all(), k.leaving(ch, n), new(int))
+}
+
+// leaving is the event of a hold that has ended or changed.
+func (k *call) leaving(ch change, n notice) Event {
 	kind := Released
 	switch ch {
 	case writerReads, writerUpgradable:
@@ -229,16 +234,34 @@ func (c *core) emitLeft(k *call, ch change, n notice) {
 	}
 	e := k.event(kind, n)
 	e.Held = n.held
-	k.tell(n, e)
+	return e
 }
 
-// emitWaiting tells that k is about to wait, and names the wait.
+// emitWaiting tells that k is about to wait, and names the wait. If an observer
+// panics, the call ends here.
 func (c *core) emitWaiting(k *call, n notice) {
 	if len(n.to) == 0 && unseen() {
 		return
 	}
 	k.wait = lastWait.Add(1)
-	c.emit(k, Waiting, n, 0, nil)
+	k.tellOr(n, k.event(Waiting, n), func() Event { return k.event(GaveUp, n) })
+}
+
+// tellOr tells the observers of e. If one of them panics, those who know of e are
+// told what then becomes of the call, which undo brings about. The one that
+// panicked may know of e too.
+func (k *call) tellOr(n notice, e Event, undo func() Event) {
+	own, all := n.to, everywhere.all()
+	told := 0
+	defer func() {
+		if told == len(own)+len(all) {
+			return
+		}
+		undone := undo()
+		told++
+		k.tell(own[:min(told, len(own))], all[:max(told-len(own), 0)], undone, new(int))
+	}()
+	k.tell(own, all, e, &told)
 }
 
 // emit tells the observers of a wait or a grant.
@@ -248,37 +271,41 @@ func (c *core) emit(k *call, kind EventKind, n notice, waited time.Duration, err
 	}
 	e := k.event(kind, n)
 	e.Waited, e.Err = waited, err
-	k.tell(n, e)
+	k.tell(n.to, everywhere.all(), e, new(int))
 }
 
 func (k *call) event(kind EventKind, n notice) Event {
-	e := Event{Lock: k.lock, Kind: kind, Mode: k.mode, Seq: n.seq, Hold: n.hold, Wait: k.wait}
+	e := Event{Lock: k.lock, Kind: kind, Mode: k.mode, Seq: n.seq, Hold: n.hold, Wait: k.wait, Caller: k.caller}
 	if k.key != nil {
 		e.Key = k.key.boxed()
 	}
 	return e
 }
 
-func (k *call) tell(n notice, e Event) {
+// tell tells the lock's own observers and then those of all locks, and counts
+// those that it has told.
+func (k *call) tell(own, all []*Observer, e Event, told *int) {
 	ctx := k.ctx
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	for i := range n.to {
-		n.observer(i).Observe(ctx, e)
+	for i := range own {
+		ownObserver(own, i).Observe(ctx, e)
+		*told++
 	}
-	for _, o := range everywhere.all() {
+	for _, o := range all {
 		(*o).Observe(ctx, e)
+		*told++
 	}
 }
 
-// observer returns the i'th observer. What its user did before registering it
-// comes before what it observes.
+// ownObserver returns the i'th observer. What its user did before registering
+// it comes before what it observes.
 //
 //go:norace
-func (n notice) observer(i int) Observer {
-	raceAcquire(unsafe.Pointer(n.to[i]))
-	return *n.to[i]
+func ownObserver(own []*Observer, i int) Observer {
+	raceAcquire(unsafe.Pointer(own[i]))
+	return *own[i]
 }
 
 // observe adds an observer to this lock alone. From the first one on, a bit in
@@ -296,10 +323,16 @@ func (c *core) observe(k *call, o Observer) (stop func()) {
 
 //go:norace
 func (c *core) setObservers(k *call, entry *Observer, change func([]*Observer, *Observer) []*Observer) {
+	wants := wantsCallers(entry)
 	c.lock()
 	defer c.unlock()
 	w := &c.queueOf(k).watch
+	before := len(w.observers)
 	w.observers = change(w.observers, entry)
+	w.kept = true
+	if wants {
+		atomic.AddInt32(&w.callers, int32(len(w.observers)-before))
+	}
 	for {
 		old := c.state.Load()
 		next := old &^ watched

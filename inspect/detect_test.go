@@ -535,6 +535,46 @@ var lookAlikes = []struct {
 			return nil
 		})
 	}},
+	{"a lock that an argument leaves out", func(t *testing.T) {
+		var mu drawbridge.Mutex
+		remove := func(locked bool) {
+			if !locked {
+				mu.Lock()
+				defer mu.Unlock()
+			}
+		}
+		atOnce(func() { mu.Lock(); remove(true); mu.Unlock() }, func() { remove(false) })
+	}},
+	{"a helper that gives the lock back for a while", func(t *testing.T) {
+		var mu, other drawbridge.Mutex
+		pause := func() { mu.Unlock(); both(&other, &mu)(); mu.Lock() }
+		atOnce(func() { mu.Lock(); pause(); mu.Unlock() }, both(&other, &mu), func() { mu.Lock(); pause(); mu.Unlock() })
+	}},
+	{"stripes in the order of their numbers, and all of them", func(t *testing.T) {
+		var stripes [4]rw
+		move := func(i, j int) func() { return both(&stripes[min(i, j)], &stripes[max(i, j)]) }
+		all := func() {
+			for i := range stripes {
+				stripes[i].Lock()
+			}
+			for i := range stripes {
+				stripes[i].Unlock()
+			}
+		}
+		atOnce(move(0, 3), move(3, 0), all, move(2, 1), all, move(1, 3))
+	}},
+	{"hand over hand along a list", func(t *testing.T) {
+		var list [5]drawbridge.Mutex
+		walk := func() {
+			list[0].Lock()
+			for i := range len(list) - 1 {
+				list[i+1].Lock()
+				list[i].Unlock()
+			}
+			list[len(list)-1].Unlock()
+		}
+		atOnce(walk, walk, walk)
+	}},
 	{"a hold passed on to another goroutine, the first one ends", func(t *testing.T) {
 		var mu drawbridge.Mutex
 		caught(func() {

@@ -141,6 +141,7 @@ func TestJSONOfAllAndOfOne(t *testing.T) {
 	if few := read("/?format=json&limit=1&brief=1"); len(few.Locks) != 1 || few.LeftOut != all.Watched-1 {
 		t.Errorf("limited: %d locks, %d left out", len(few.Locks), few.LeftOut)
 	}
+	runtime.KeepAlive(&a)
 	runtime.KeepAlive(&b)
 }
 

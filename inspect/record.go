@@ -80,7 +80,7 @@ func (r *record) Observe(ctx context.Context, e drawbridge.Event) {
 	// The frames are looked at here, which is as near to the call as can be.
 	var pcs [maxFrames]uintptr
 	near := pcs[:0]
-	if r.detail == Sites && (e.Kind == drawbridge.Waiting || e.Kind == drawbridge.Granted && e.Wait == 0) {
+	if r.detail == Sites && (e.Kind == drawbridge.Waiting || e.Kind == drawbridge.Granted && e.Wait == 0) && !isSite(e.Caller) {
 		near = pcs[:runtime.Callers(2, pcs[:r.depthOf(ctx, e).Load()])]
 	}
 	switch e.Kind {
@@ -112,8 +112,15 @@ func (r *record) waiting(ctx context.Context, e drawbridge.Event, near []uintptr
 	r.keys.waits(e.Key, 1)
 }
 
+// WantsCallers makes the lock say who calls, which saves the record most looks
+// at the stack.
+func (r *record) WantsCallers() bool { return r.detail == Sites }
+
 // callSite returns the site of the call that is being observed.
 func (r *record) callSite(ctx context.Context, e drawbridge.Event, near []uintptr) site {
+	if r.detail == Sites && len(near) == 0 {
+		return site{pc: e.Caller}
+	}
 	s, frames := callSite(r.detail, near)
 	if r.detail == Sites && frames > len(near) {
 		r.depthOf(ctx, e).Store(uint32(min(frames, maxFrames))) // it will do next time
@@ -325,6 +332,8 @@ type GaveUp struct {
 
 func (g *GaveUp) count(err error) {
 	switch {
+	case err == nil:
+		// An observer has panicked, as Detect does for a certain deadlock.
 	case errors.Is(err, drawbridge.ErrDeadlock):
 		g.Deadlock++
 	case errors.Is(err, context.DeadlineExceeded):

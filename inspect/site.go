@@ -5,6 +5,7 @@ import (
 	"maps"
 	"runtime"
 	"runtime/pprof"
+	"runtime/trace"
 	"slices"
 	"strings"
 	"sync"
@@ -91,6 +92,13 @@ type site struct {
 	pc     uintptr
 	stack  []uintptr // from pc on, when the watch keeps stacks
 	scoped bool      // made by a scoped call
+}
+
+// isSite reports whether pc, the caller of a lock's method, is the site of the
+// call. For a trace that runs it has to be known whether the call is a scoped
+// one, which the frames tell.
+func isSite(pc uintptr) bool {
+	return pc != 0 && kindOfFrame(pc) == outside && !trace.IsEnabled()
 }
 
 // fewFrames is how many frames of a call are looked at before it is known how

@@ -670,6 +670,39 @@ func TestWaitsOfTheLastMinute(t *testing.T) {
 	})
 }
 
+// TestPanicOfAnotherObserver: what a later observer refuses, as Detect does with
+// a certain deadlock, is neither inside nor waiting.
+func TestPanicOfAnotherObserver(t *testing.T) {
+	var mu drawbridge.RWMutex
+	defer Watch("refused", &mu)()
+	refuse := drawbridge.Granted
+	defer mu.Observe(observerFunc(func(_ context.Context, e drawbridge.Event) {
+		if e.Kind == refuse {
+			panic("refused")
+		}
+	}))()
+	lock := func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the call went on")
+			}
+		}()
+		mu.Lock()
+	}
+	lock()
+	refuse = drawbridge.Waiting
+	mu.RLock()
+	lock()
+	mu.RUnlock()
+	if l := find(t, "refused"); l.Words != "free" || len(l.Holders)+len(l.Waiters) != 0 || l.GaveUp != (GaveUp{}) {
+		t.Errorf("%s, %d holders, %d waiters, gave up %+v", l.Words, len(l.Holders), len(l.Waiters), l.GaveUp)
+	}
+}
+
+type observerFunc func(context.Context, drawbridge.Event)
+
+func (f observerFunc) Observe(ctx context.Context, e drawbridge.Event) { f(ctx, e) }
+
 func TestSpansAreKeptAcrossViewers(t *testing.T) {
 	var s spans
 	for i := range 100 {

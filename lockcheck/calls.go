@@ -817,7 +817,8 @@ func (e *engine) translate(p place, fn *ssa.Function, args []ssa.Value, caller *
 			return q
 		}
 	case rootLocal:
-		if v := p.Root.value; v != nil && v.Parent() != nil && encloses(origin(v.Parent()), caller) {
+		// The callee's own variables are new in each call, also when it calls itself.
+		if v := p.Root.value; v != nil && v.Parent() != nil && origin(v.Parent()) != fn && encloses(origin(v.Parent()), caller) {
 			return p
 		}
 	}

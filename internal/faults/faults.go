@@ -38,7 +38,7 @@ var faults = []fault{
 	{"cancel", "the wake of a waiter that gives up meets its next use", "acquire.go",
 		"	if w.signalled {\n", "	if w.signalled && !w.granted.Load() {\n"},
 	{"cancel", "a context that was done is not looked at", "rwmutex.go",
-		"	if ctx.Err() != nil {\n		return rw.core.tooLate(&k)\n	}\n	return rw.core.acquire(&k)\n", "	return rw.core.acquire(&k)\n"},
+		"	if ctx.Err() != nil {\n		return rw.core.tooLate(&k)\n	}\n	rw.core.takeCaller(&k)\n", "	rw.core.takeCaller(&k)\n"},
 	{"cancel", "a context that ends is not heard", "acquire.go",
 		"		w.prepare(done != nil)\n		granted = c.sleep(w, done)\n", "		w.prepare(done != nil)\n		granted = c.sleep(w, nil)\n"},
 
@@ -281,7 +281,9 @@ var faults = []fault{
 	{"observer", "a release is numbered after the grant that it makes", "release.go",
 		"	n := c.noteLeft(ch) // as in giveBack\n	c.settle(c.uncount(ch), &list)\n", "	c.settle(c.uncount(ch), &list)\n	n := c.noteLeft(ch)\n"},
 	{"observer", "a lock is kept when the observer of its grant panics", "watch.go",
-		"		if told {\n			return\n		}\n", "		if true || told {\n			return\n		}\n"},
+		"		if told == len(own)+len(all) {\n", "		if true || told == len(own)+len(all) {\n"},
+	{"observer", "nobody hears that a grant was given back", "watch.go",
+		"		told++\n		k.tell(own[", "		told = 0\n		k.tell(own["},
 	{"observer", "a grant after a wait has no number", "watch.go",
 		"	if w.granted.Load() {\n		n.seq, n.hold = w.seq, w.hold\n	}\n", ""},
 

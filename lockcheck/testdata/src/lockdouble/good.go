@@ -185,3 +185,26 @@ func (h *holder) either() {
 		m.mu.Unlock()
 	}
 }
+
+type rope struct {
+	mu          sync.Mutex
+	left, right *rope
+	text        string
+}
+
+// join goes along the left side and calls itself for each right side, which is another rope.
+func (r *rope) join() (s string) {
+	at := r
+	for at.right != nil {
+		at.right.mu.Lock()
+		s = at.right.join() + s
+		at.right.mu.Unlock()
+		l := at.left
+		if at != r {
+			at.mu.Unlock()
+		}
+		l.mu.Lock()
+		at = l
+	}
+	return at.text + s
+}
