@@ -83,7 +83,7 @@ var calls = []call{
 	{"RWMutex.WithRLock", func() func() {
 		mu, ctx := new(drawbridge.RWMutex), cancellable()
 		return func() { must(mu.WithRLock(ctx, section)) }
-	}, 3, 430, 1},
+	}, 3, 440, 1},
 	{"RWMutex.WithLock", func() func() {
 		mu, ctx := new(drawbridge.RWMutex), cancellable()
 		return func() { must(mu.WithLock(ctx, section)) }
@@ -95,7 +95,7 @@ var calls = []call{
 	{"Guarded.Read", func() func() {
 		g, ctx := new(drawbridge.Guarded[int]), cancellable()
 		return func() { must(g.Read(ctx, valueSection)) }
-	}, 3, 430, 1},
+	}, 3, 440, 1},
 	{"Guarded.Write", func() func() {
 		g, ctx := new(drawbridge.Guarded[int]), cancellable()
 		return func() { must(g.Write(ctx, valueSection)) }
