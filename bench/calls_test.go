@@ -83,23 +83,23 @@ var calls = []call{
 	{"RWMutex.WithRLock", func() func() {
 		mu, ctx := new(drawbridge.RWMutex), cancellable()
 		return func() { must(mu.WithRLock(ctx, section)) }
-	}, 3, 440, 1},
+	}, 3, 460, 1},
 	{"RWMutex.WithLock", func() func() {
 		mu, ctx := new(drawbridge.RWMutex), cancellable()
 		return func() { must(mu.WithLock(ctx, section)) }
-	}, 3, 380, 1},
+	}, 3, 410, 1},
 	{"Mutex.WithLock", func() func() {
 		mu, ctx := new(drawbridge.Mutex), cancellable()
 		return func() { must(mu.WithLock(ctx, section)) }
-	}, 3, 380, 1},
+	}, 3, 410, 1},
 	{"Guarded.Read", func() func() {
 		g, ctx := new(drawbridge.Guarded[int]), cancellable()
 		return func() { must(g.Read(ctx, valueSection)) }
-	}, 3, 440, 1},
+	}, 3, 460, 1},
 	{"Guarded.Write", func() func() {
 		g, ctx := new(drawbridge.Guarded[int]), cancellable()
 		return func() { must(g.Write(ctx, valueSection)) }
-	}, 3, 400, 1},
+	}, 3, 420, 1},
 	{"Keyed.WithLock", func() func() {
 		locks, ctx := new(drawbridge.Keyed[int]), cancellable()
 		return func() { must(locks.WithLock(ctx, 1, section)) }
@@ -111,7 +111,7 @@ var calls = []call{
 			must(err)
 			unlock()
 		}
-	}, 11, 990, 3},
+	}, 11, 1000, 3},
 }
 
 func section(context.Context) error            { return nil }
