@@ -39,15 +39,9 @@ type (
 
 func now() time.Time { return time.Now() }
 
-// moment is a reading of the monotonic clock, which costs half of what time.Now
-// does. None is 0.
-type moment time.Duration
-
-var started = time.Now().Add(-1)
+var started = time.Now().Add(-1) // before any reading
 
 func clock() moment { return moment(time.Since(started)) }
-
-func (m moment) age() time.Duration { return time.Duration(clock() - m) }
 
 // either waits until a or b is closed, and reports whether it was a. Of two
 // that are closed already it takes a.

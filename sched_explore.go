@@ -245,11 +245,7 @@ func now() time.Time {
 	return epoch.Add(t)
 }
 
-type moment time.Duration
-
 func clock() moment { return moment(now().Sub(epoch)) + 1 }
-
-func (m moment) age() time.Duration { return time.Duration(clock() - m) }
 
 func either(a, b <-chan struct{}) bool {
 	e := eitherOf{a, b}
