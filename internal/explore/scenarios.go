@@ -81,6 +81,23 @@ func (s *section) write() {
 	s.writers--
 }
 
+// lent is what a scoped call gives to other actors: its context and, if it is an
+// update, its upgrade.
+type lent struct {
+	ctx     context.Context
+	upgrade func() error
+	given   chan struct{}
+}
+
+func newLent() *lent { return &lent{given: make(chan struct{})} }
+
+func (l *lent) give(ctx context.Context, upgrade func() error) {
+	l.ctx, l.upgrade = ctx, upgrade
+	close(l.given)
+}
+
+func (l *lent) wait() { sched.Step(receive(l.given)) }
+
 // idle checks that a lock is as if it had never been used.
 func idle(locks ...*drawbridge.RWMutex) error {
 	for _, l := range locks {
@@ -161,19 +178,17 @@ func Scenarios() []Scenario {
 	add("scope/a read outlives the call it joined", 3, func(s *scene) {
 		rw := new(drawbridge.RWMutex)
 		in := section{lock: rw}
-		var inner context.Context
-		given := make(chan struct{})
+		inner := newLent()
 		s.actor(func() {
 			rw.WithRLock(background, func(ctx context.Context) error {
-				inner = ctx
-				close(given)
+				inner.give(ctx, nil)
 				in.read()
 				return nil
 			})
 		})
 		s.actor(func() {
-			sched.Step(receive(given))
-			err := rw.WithRLock(inner, func(ctx context.Context) error { in.read(); return nil })
+			inner.wait()
+			err := rw.WithRLock(inner.ctx, func(ctx context.Context) error { in.read(); return nil })
 			must(err == nil, "a read with an old context failed: %v", err)
 		})
 		s.actor(func() { rw.Lock(); in.write(); rw.Unlock() })
@@ -187,27 +202,22 @@ func Scenarios() []Scenario {
 			add("scope/a "+call+" with the context of "+hold+" that ends", 2, func(s *scene) {
 				rw := new(drawbridge.RWMutex)
 				in := section{lock: rw}
-				var inner context.Context
-				given := make(chan struct{})
-				give := func(ctx context.Context) {
-					inner = ctx
-					close(given)
-				}
+				inner := newLent()
 				s.actor(func() {
 					if hold == "a read" {
-						rw.WithRLock(background, func(ctx context.Context) error { give(ctx); return nil })
+						rw.WithRLock(background, func(ctx context.Context) error { inner.give(ctx, nil); return nil })
 					} else {
-						rw.WithULock(background, func(ctx context.Context, _ func() error) error { give(ctx); return nil })
+						rw.WithULock(background, func(ctx context.Context, _ func() error) error { inner.give(ctx, nil); return nil })
 					}
 				})
 				s.actor(func() {
-					sched.Step(receive(given))
+					inner.wait()
 					if call == "WithRLock" {
-						err := rw.WithRLock(inner, func(context.Context) error { in.read(); return nil })
+						err := rw.WithRLock(inner.ctx, func(context.Context) error { in.read(); return nil })
 						must(err == nil, "WithRLock: %v", err)
 						return
 					}
-					err := rw.RLockContext(inner)
+					err := rw.RLockContext(inner.ctx)
 					must(err == nil, "RLockContext: %v", err)
 					in.read()
 					rw.RUnlock()
@@ -221,19 +231,16 @@ func Scenarios() []Scenario {
 	add("scope/an update that ends, and a read and its upgrade elsewhere", 2, func(s *scene) {
 		rw := new(drawbridge.RWMutex)
 		in := section{lock: rw}
-		var inner context.Context
-		var up func() error
-		given := make(chan struct{})
+		inner := newLent()
 		s.actor(func() {
 			rw.WithULock(background, func(ctx context.Context, upgrade func() error) error {
-				inner, up = ctx, upgrade
-				close(given)
+				inner.give(ctx, upgrade)
 				return nil
 			})
 		})
 		s.actor(func() {
-			sched.Step(receive(given))
-			err := rw.RLockContext(inner)
+			inner.wait()
+			err := rw.RLockContext(inner.ctx)
 			must(err == nil || err == drawbridge.ErrReentrant, "RLockContext: %v", err)
 			if err == nil {
 				in.read()
@@ -241,8 +248,8 @@ func Scenarios() []Scenario {
 			}
 		})
 		s.actor(func() {
-			sched.Step(receive(given))
-			err := up()
+			inner.wait()
+			err := inner.upgrade()
 			must(err == nil || err == drawbridge.ErrUpgrade, "an upgrade failed: %v", err)
 		})
 		s.actor(func() { rw.Lock(); in.write(); rw.Unlock() })
@@ -252,13 +259,10 @@ func Scenarios() []Scenario {
 	add("scope/upgrades and reads of several goroutines", 3, func(s *scene) {
 		rw := new(drawbridge.RWMutex)
 		in := section{lock: rw}
-		var inner context.Context
-		var up func() error
-		given := make(chan struct{})
+		inner := newLent()
 		s.actor(func() {
 			rw.WithULock(background, func(ctx context.Context, upgrade func() error) error {
-				inner, up = ctx, upgrade
-				close(given)
+				inner.give(ctx, upgrade)
 				err := upgrade()
 				must(err == nil || err == drawbridge.ErrUpgrade, "an upgrade failed: %v", err)
 				if err == nil {
@@ -268,14 +272,14 @@ func Scenarios() []Scenario {
 			})
 		})
 		s.actor(func() {
-			sched.Step(receive(given))
-			if err := up(); err != nil {
+			inner.wait()
+			if err := inner.upgrade(); err != nil {
 				must(err == drawbridge.ErrUpgrade, "an upgrade failed: %v", err)
 			}
 		})
 		s.actor(func() {
-			sched.Step(receive(given))
-			err := rw.WithRLock(inner, func(context.Context) error { in.read(); return nil })
+			inner.wait()
+			err := rw.WithRLock(inner.ctx, func(context.Context) error { in.read(); return nil })
 			must(err == nil || err == drawbridge.ErrReentrant, "a read inside failed: %v", err)
 		})
 		s.end = func() error { return idle(rw) }
@@ -438,13 +442,11 @@ func Scenarios() []Scenario {
 
 	add("deadlock/a wait that carries a hold that is over", 2, func(s *scene) {
 		x, y := new(drawbridge.RWMutex), new(drawbridge.RWMutex)
-		var inner context.Context
-		given, begun, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		inner, begun, over := newLent(), make(chan struct{}), make(chan struct{})
 		nothing := func(context.Context) error { return nil }
 		s.actor(func() {
 			x.WithRLock(background, func(ctx context.Context) error {
-				inner = ctx
-				close(given)
+				inner.give(ctx, nil)
 				sched.Step(receive(begun))
 				return nil
 			})
@@ -458,9 +460,9 @@ func Scenarios() []Scenario {
 			})
 		})
 		s.actor(func() {
-			sched.Step(receive(given))
+			inner.wait()
 			close(begun)
-			err := y.WithLock(inner, nothing)
+			err := y.WithLock(inner.ctx, nothing)
 			must(err == nil, "WithLock with the context of another lock: %v", err)
 		})
 		s.actor(func() {
