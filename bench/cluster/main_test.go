@@ -3,13 +3,13 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-go/drawbridge/internal/throwaway"
 )
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestEachRowIsMeasured(t *testing.T) {
 		{"postgres", "", 4},
 	} {
 		t.Run(c.engine, func(t *testing.T) {
-			if c.engine == "postgres" && os.Getenv("CI") != "true" && !installed() {
+			if _, err := throwaway.PostgresPrograms(); err != nil && c.engine == "postgres" && os.Getenv("CI") != "true" {
 				t.Skip("initdb not found: install Debian's postgresql")
 			}
 			var out bytes.Buffer
@@ -63,10 +63,4 @@ func TestEachRowIsMeasured(t *testing.T) {
 			}
 		})
 	}
-}
-
-func installed() bool {
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	_, err := exec.LookPath("initdb")
-	return err == nil || len(found) > 0
 }

@@ -3,18 +3,17 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-go/drawbridge/internal/throwaway"
 )
 
 // database is a PostgreSQL in a temporary folder.
@@ -28,15 +27,10 @@ type database struct {
 
 func newDatabase(t *testing.T) *database {
 	t.Helper()
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if path, err := exec.LookPath("initdb"); err == nil {
-		if path, err = filepath.EvalSymlinks(path); err == nil {
-			found = []string{path}
-		}
-	}
-	if len(found) == 0 && os.Getenv("CI") != "true" {
+	bin, err := throwaway.PostgresPrograms()
+	if err != nil && os.Getenv("CI") != "true" {
 		t.Skip("initdb not found: install Debian's postgresql")
-	} else if len(found) == 0 {
+	} else if err != nil {
 		t.Fatal("initdb not found")
 	}
 	dir, err := os.MkdirTemp("", "gateway-postgres-") // others may not enter the parents of t.TempDir
@@ -44,24 +38,15 @@ func newDatabase(t *testing.T) *database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	who, err := throwaway.Unprivileged(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener.Close()
-	d := &database{t: t, bin: filepath.Dir(slices.Max(found)), dir: dir, port: listener.Addr().(*net.TCPAddr).Port}
-	if os.Getuid() == 0 {
-		u, err := user.Lookup("nobody")
-		if err != nil {
-			t.Fatal(err)
-		}
-		uid, _ := strconv.Atoi(u.Uid)
-		gid, _ := strconv.Atoi(u.Gid)
-		d.who = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-		if err := os.Chown(dir, uid, gid); err != nil {
-			t.Fatal(err)
-		}
+	address, err := throwaway.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
 	}
+	d := &database{t: t, bin: bin, dir: dir, who: who, port: int(netip.MustParseAddrPort(address).Port())}
 	d.run("initdb", "-D", dir, "-U", "gateway", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 	t.Cleanup(d.stop)
 	d.start()

@@ -28,7 +28,7 @@ func etcd(ctx context.Context) (url string, end func(), err error) {
 func installed(ctx context.Context, program string) (url string, end func(), err error) {
 	var address [2]string
 	for i := range address {
-		if address[i], err = freeAddress(); err != nil {
+		if address[i], err = FreeAddress(); err != nil {
 			return "", nil, err
 		}
 	}
@@ -40,31 +40,15 @@ func installed(ctx context.Context, program string) (url string, end func(), err
 	server := exec.Command(program, "--name", "lab", "--data-dir", filepath.Join(dir, "data"), "--unsafe-no-fsync", "--log-level", "error",
 		"--listen-client-urls", client, "--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "lab="+peer)
-	var log bytes.Buffer
-	server.Stdout, server.Stderr = &log, &log
-	if err := server.Start(); err != nil {
-		os.RemoveAll(dir)
-		return "", nil, err
-	}
-	ended, gone := make(chan error, 1), make(chan struct{})
-	go func() {
-		ended <- server.Wait()
-		close(gone)
-	}()
-	end = func() {
-		server.Process.Kill()
-		<-gone
-		os.RemoveAll(dir)
-	}
-	if err := reachable(ctx, ended, func(ctx context.Context) error {
+	end, err = serve(ctx, server, dir, func(p *os.Process) { p.Kill() }, func(ctx context.Context) error {
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", address[0])
 		if err == nil {
 			c.Close()
 		}
 		return err
-	}); err != nil {
-		end()
-		return "", nil, fmt.Errorf("etcd: %w: %q", err, lastLine(log.Bytes()))
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("etcd: %w", err)
 	}
 	return "etcd://" + address[0], end, nil
 }
@@ -120,10 +104,4 @@ func fromClone(ctx context.Context, clone string) (url string, end func(), err e
 		return "", nil, fmt.Errorf("the etcd of the tests did not start: %q", lastLine(log.Bytes()))
 	}
 	return "etcd://" + strings.TrimSpace(line), end, nil
-}
-
-// lastLine is where a program says what was wrong.
-func lastLine(log []byte) []byte {
-	log = bytes.TrimSpace(log)
-	return log[bytes.LastIndexByte(log, '\n')+1:]
 }

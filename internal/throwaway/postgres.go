@@ -1,7 +1,6 @@
 package throwaway
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,11 +14,15 @@ import (
 // postgreSQL makes a database where initdb is found, on PATH or where Debian has
 // it, and starts its server.
 func postgreSQL(ctx context.Context) (url string, end func(), err error) {
-	programs, err := postgresPrograms()
+	programs, err := PostgresPrograms()
 	if err != nil {
 		return "", nil, err
 	}
-	address, err := freeAddress()
+	address, err := FreeAddress()
+	if err != nil {
+		return "", nil, err
+	}
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return "", nil, err
 	}
@@ -27,7 +30,7 @@ func postgreSQL(ctx context.Context) (url string, end func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	give, err := unprivileged(dir)
+	give, err := Unprivileged(dir)
 	if err != nil {
 		os.RemoveAll(dir)
 		return "", nil, err
@@ -39,40 +42,22 @@ func postgreSQL(ctx context.Context) (url string, end func(), err error) {
 		os.RemoveAll(dir)
 		return "", nil, fmt.Errorf("initdb: %w: %q", err, lastLine(out))
 	}
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", nil, err
-	}
 	server := exec.Command(filepath.Join(programs, "postgres"), "-D", dir, "-h", "127.0.0.1", "-p", port,
 		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=500")
-	var log bytes.Buffer
-	server.Dir, server.SysProcAttr, server.Stdout, server.Stderr = dir, give, &log, &log
-	if err := server.Start(); err != nil {
-		os.RemoveAll(dir)
-		return "", nil, err
-	}
-	ended, gone := make(chan error, 1), make(chan struct{})
-	go func() {
-		ended <- server.Wait()
-		close(gone)
-	}()
-	end = func() {
-		stop(server.Process)
-		<-gone
-		os.RemoveAll(dir)
-	}
-	url = "postgres://drawbridge@" + address + "/postgres?sslmode=disable"
+	server.Dir, server.SysProcAttr = dir, give
 	// The server listens before it takes connections.
-	if err := reachable(ctx, ended, func(ctx context.Context) error {
+	end, err = serve(ctx, server, dir, stop, func(ctx context.Context) error {
 		return exec.CommandContext(ctx, filepath.Join(programs, "pg_isready"), "-h", "127.0.0.1", "-p", port).Run()
-	}); err != nil {
-		end()
-		return "", nil, fmt.Errorf("PostgreSQL: %w: %q", err, lastLine(log.Bytes()))
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("PostgreSQL: %w", err)
 	}
-	return url, end, nil
+	return "postgres://drawbridge@" + address + "/postgres?sslmode=disable", end, nil
 }
 
-func postgresPrograms() (dir string, err error) {
+// PostgresPrograms returns the folder with initdb and the rest, on PATH or where
+// Debian has it.
+func PostgresPrograms() (dir string, err error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			return filepath.Dir(path), nil

@@ -4,9 +4,12 @@
 package throwaway
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"time"
 )
 
@@ -26,14 +29,40 @@ func Start(ctx context.Context, name string) (url string, end func(), err error)
 // patience is how long a server may take to answer.
 const patience = time.Minute
 
-// freeAddress is one that was free a moment ago.
-func freeAddress() (string, error) {
+// FreeAddress returns one of this machine that was free a moment ago.
+func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
 	defer l.Close()
 	return l.Addr().String(), nil
+}
+
+// serve runs a server whose data is in dir, and returns when ask succeeds. end
+// stops it and removes dir.
+func serve(ctx context.Context, server *exec.Cmd, dir string, stop func(*os.Process), ask func(context.Context) error) (end func(), err error) {
+	var log bytes.Buffer
+	server.Stdout, server.Stderr = &log, &log
+	if err := server.Start(); err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	ended, gone := make(chan error, 1), make(chan struct{})
+	go func() {
+		ended <- server.Wait()
+		close(gone)
+	}()
+	end = func() {
+		stop(server.Process)
+		<-gone
+		os.RemoveAll(dir)
+	}
+	if err := reachable(ctx, ended, ask); err != nil {
+		end()
+		return nil, fmt.Errorf("%w: %q", err, lastLine(log.Bytes()))
+	}
+	return end, nil
 }
 
 // reachable waits until asking succeeds. ended is what becomes of the server's
@@ -54,4 +83,10 @@ func reachable(ctx context.Context, ended <-chan error, ask func(context.Context
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// lastLine is where a program says what was wrong.
+func lastLine(log []byte) []byte {
+	log = bytes.TrimSpace(log)
+	return log[bytes.LastIndexByte(log, '\n')+1:]
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 )
 
-func unprivileged(string) (*syscall.SysProcAttr, error) { return nil, nil }
+// Unprivileged is for PostgreSQL, which refuses root; here nobody is root.
+func Unprivileged(string) (*syscall.SysProcAttr, error) { return nil, nil }
 
 func stop(p *os.Process) { p.Kill() }

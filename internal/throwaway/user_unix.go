@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// unprivileged returns who is to run PostgreSQL, which refuses root, and gives
+// Unprivileged returns who is to run PostgreSQL, which refuses root, and gives
 // them the folder. It is nil for the user of this process.
-func unprivileged(dir string) (*syscall.SysProcAttr, error) {
+func Unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
 	}

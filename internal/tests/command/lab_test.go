@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-go/drawbridge/internal/throwaway"
 )
 
 // result is what the tests read of the lab's JSON.
@@ -79,8 +81,7 @@ func TestLabStartsTheEtcdOnPath(t *testing.T) {
 }
 
 func TestLabStartsPostgreSQL(t *testing.T) {
-	_, err := exec.LookPath("initdb")
-	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); err != nil && len(found) == 0 {
+	if _, err := throwaway.PostgresPrograms(); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("initdb not found")
 		}

@@ -59,7 +59,7 @@ server_login_retry = 1
 `, server.Hostname(), server.Port(), port, users, mode, more))
 	var log bytes.Buffer
 	run := exec.Command(program, config)
-	run.SysProcAttr, run.Dir, run.Stderr = unprivileged(t), dir, &log
+	run.SysProcAttr, run.Dir, run.Stderr = give(t, dir), dir, &log
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}

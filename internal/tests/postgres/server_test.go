@@ -7,12 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"net/netip"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -24,6 +22,7 @@ import (
 
 	"github.com/drawbridge-go/drawbridge/cluster/postgres"
 	"github.com/drawbridge-go/drawbridge/internal/tests/rig"
+	"github.com/drawbridge-go/drawbridge/internal/throwaway"
 )
 
 // urlVariable names the server to use instead of one that is started here.
@@ -51,43 +50,21 @@ func missing(t testing.TB, what string) {
 // programs is the folder with initdb.
 func programs(t testing.TB) string {
 	t.Helper()
-	if path, err := exec.LookPath("initdb"); err == nil {
-		if path, err = filepath.EvalSymlinks(path); err == nil {
-			return filepath.Dir(path)
-		}
-	}
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if len(found) == 0 {
+	dir, err := throwaway.PostgresPrograms()
+	if err != nil {
 		missing(t, "initdb")
 	}
-	return filepath.Dir(slices.Max(found))
+	return dir
 }
 
-// unprivileged is who runs the programs: they refuse root.
-func unprivileged(t testing.TB) *syscall.SysProcAttr {
+// give hands a folder or a file over to whoever runs the programs, and says who that is: they refuse root.
+func give(t testing.TB, path string) *syscall.SysProcAttr {
 	t.Helper()
-	if os.Getuid() != 0 {
-		return nil
+	who, err := throwaway.Unprivileged(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range []string{"postgres", "nobody"} {
-		if u, err := user.Lookup(name); err == nil {
-			uid, _ := strconv.Atoi(u.Uid)
-			gid, _ := strconv.Atoi(u.Gid)
-			return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-		}
-	}
-	t.Fatal("this is root, whom PostgreSQL refuses, and there is no user postgres or nobody")
-	return nil
-}
-
-// give hands a folder over to whoever runs the programs.
-func give(t testing.TB, dir string) {
-	t.Helper()
-	if who := unprivileged(t); who != nil {
-		if err := os.Chown(dir, int(who.Credential.Uid), int(who.Credential.Gid)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return who
 }
 
 // folder is a temporary one outside t.TempDir, whose parents others may not enter.
@@ -104,12 +81,11 @@ func folder(t testing.TB) string {
 
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := throwaway.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return int(netip.MustParseAddrPort(address).Port())
 }
 
 // start makes a server and starts it. It is stopped and removed with the test.
@@ -117,7 +93,7 @@ func start(t testing.TB) *server {
 	t.Helper()
 	s := &server{bin: programs(t), dir: folder(t), port: freePort(t)}
 	initdb := exec.Command(filepath.Join(s.bin, "initdb"), "-D", s.dir, "-U", "drawbridge", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	initdb.SysProcAttr, initdb.Dir = unprivileged(t), s.dir
+	initdb.SysProcAttr, initdb.Dir = give(t, s.dir), s.dir
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
@@ -151,7 +127,7 @@ func (s *server) beginAt(t testing.TB, url string) {
 	for _, setting := range s.settings {
 		s.run.Args = append(s.run.Args, "-c", setting)
 	}
-	s.run.SysProcAttr, s.run.Dir, s.run.Stderr = unprivileged(t), s.dir, &log
+	s.run.SysProcAttr, s.run.Dir, s.run.Stderr = give(t, s.dir), s.dir, &log
 	if err := s.run.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +217,7 @@ func (s *server) backup(t testing.TB) *server {
 	b := &server{bin: s.bin, dir: filepath.Join(folder(t), "data"), port: freePort(t)}
 	copying := exec.Command(filepath.Join(s.bin, "pg_basebackup"), "-D", b.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(s.port),
 		"-U", "drawbridge", "-X", "stream", "-c", "fast", "--no-sync")
-	copying.SysProcAttr, copying.Dir = unprivileged(t), s.dir
+	copying.SysProcAttr, copying.Dir = give(t, s.dir), s.dir
 	if out, err := copying.CombinedOutput(); err != nil {
 		t.Fatalf("pg_basebackup: %v\n%s", err, out)
 	}
