@@ -83,6 +83,26 @@ func both(a, b sync.Locker) func() {
 	}
 }
 
+type contextLocker interface {
+	sync.Locker
+	LockContext(context.Context) error
+}
+
+// crossed starts two goroutines that each hold one of two locks and then wait for
+// the other's.
+func crossed(ctx context.Context, wg *sync.WaitGroup, a, b contextLocker) {
+	for _, l := range [][2]contextLocker{{a, b}, {b, a}} {
+		wg.Go(func() {
+			l[0].Lock()
+			time.Sleep(time.Second)
+			if l[1].LockContext(ctx) == nil {
+				l[1].Unlock()
+			}
+			l[0].Unlock()
+		})
+	}
+}
+
 type rw = drawbridge.RWMutex
 
 var misuses = []struct {
@@ -210,16 +230,7 @@ var misuses = []struct {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var wg sync.WaitGroup
-		for _, l := range [][2]*rw{{&a, &b}, {&b, &a}} {
-			wg.Go(func() {
-				l[0].Lock()
-				time.Sleep(time.Second)
-				if l[1].LockContext(ctx) == nil {
-					l[1].Unlock()
-				}
-				l[0].Unlock()
-			})
-		}
+		crossed(ctx, &wg, &a, &b)
 		wg.Wait()
 	}},
 	{"three locks in a circle", OrderInversion, 6, func(t *testing.T) {

@@ -16,16 +16,7 @@ func TestCircleOfWaitsNeedsNoLookAtOthers(t *testing.T) {
 	for name, program := range map[string]func(ctx context.Context, wg *sync.WaitGroup){
 		"two writers": func(ctx context.Context, wg *sync.WaitGroup) {
 			var a, b drawbridge.Mutex
-			for _, l := range [][2]*drawbridge.Mutex{{&a, &b}, {&b, &a}} {
-				wg.Go(func() {
-					l[0].Lock()
-					time.Sleep(time.Second)
-					if l[1].LockContext(ctx) == nil {
-						l[1].Unlock()
-					}
-					l[0].Unlock()
-				})
-			}
+			crossed(ctx, wg, &a, &b)
 		},
 		"two readers, each behind a writer who waits for the other": func(ctx context.Context, wg *sync.WaitGroup) {
 			var a, b rw
