@@ -67,7 +67,7 @@ func measureWaits(write, wait func(section func()), n int) waitCost {
 
 	// Pools are kept by processor and fill unevenly, so the first passes allocate for them. What a wait itself
 	// allocates, it allocates in every pass: the least of them tells.
-	const passes = 6
+	const passes = 24
 	var before, after runtime.MemStats
 	cost := waitCost{allocations: math.Inf(1)}
 	for range passes {
