@@ -52,9 +52,25 @@ func (c *core) acquire(k *call) error {
 		c.concludeEntered(k)
 		return nil
 	}
+	return c.await(k, c.enqueue(k), s, done)
+}
+
+// enqueue puts k into the queue. A read that cannot give up joins the crowd that
+// came last, or is the first of one. The caller has mu.
+//
+//go:norace
+func (c *core) enqueue(k *call) *waiter {
+	q := c.queueOf(k)
+	crowd := k.mode == Read && k.ctx == nil && !c.observed()
+	if crowd {
+		if w := q.join(); w != nil {
+			return w
+		}
+	}
 	w := newWaiter(k.mode)
-	c.queueOf(k).add(w)
-	return c.await(k, w, s, done)
+	w.crowd = crowd
+	q.add(w)
+	return w
 }
 
 // ask is for a call that is about to wait: it asks what the call's own scopes
@@ -141,11 +157,14 @@ func (c *core) enterPastDoor(k *call) {
 //
 //go:norace
 func (c *core) await(k *call, w *waiter, s *scope, done <-chan struct{}) error {
-	if k.ctx != nil || k.mode == Write && k.policy == Balanced || c.observed() {
-		w.since = clock()
+	granted := false
+	if w.calls == 1 { // those who join a crowd change nothing
+		if k.ctx != nil || k.mode == Write && k.policy == Balanced || c.observed() {
+			w.since = clock()
+		}
+		c.settleFor(w)
+		granted = w.granted.Load()
 	}
-	c.settleFor(w)
-	granted := w.granted.Load()
 	switch {
 	case granted:
 		c.unlock()
@@ -156,7 +175,7 @@ func (c *core) await(k *call, w *waiter, s *scope, done <-chan struct{}) error {
 		granted = c.sleep(w, done)
 	}
 	if granted && w.seq == 0 && (k.ctx == nil || k.ctx.Err() == nil) {
-		w.free()
+		w.leave()
 		c.raceEnter(k.mode)
 		return nil
 	}
@@ -200,7 +219,10 @@ func (c *core) conclude(k *call, w *waiter, granted bool, deadlock *DeadlockErro
 	if w.upgrade {
 		kind, back = Upgraded, writerUpgradable
 	}
-	w.free()
+	before := w.leave()
+	if n.seq != 0 {
+		n.seq += uint64(before)
+	}
 
 	var err error
 	switch {
@@ -240,7 +262,6 @@ func (c *core) sleep(w *waiter, done <-chan struct{}) (granted bool) {
 	for {
 		expired := w.park(&c.mu, done)
 		if !expired && w.granted.Load() {
-			w.passOn()
 			raceEnable()
 			return true
 		}
@@ -278,7 +299,6 @@ func (c *core) withdraw(w *waiter) (granted bool) {
 	}
 	if w.granted.Load() {
 		c.mu.unlock()
-		w.passOn()
 		raceEnable()
 		return true
 	}

@@ -121,6 +121,7 @@ func (c *core) fingerprint(h *sched.Hash) {
 
 func (q *queue) fingerprint(h *sched.Hash) {
 	h.Add(uint64(q.policy) + 1)
+	h.Bool(q.readers.last != nil && q.readers.last.ticket == q.tickets) // others may join under FIFO
 	for _, l := range []*list{&q.readers, &q.upgradables, &q.writers} {
 		h.Add(uint64(l.len))
 		for w := l.first; w != nil; w = w.next {
@@ -146,21 +147,26 @@ func (w *waiter) fingerprint(h *sched.Hash) {
 	h.Bool(w.granted.v)
 	h.Bool(w.signalled)
 	h.Add(w.rank())
-	if w.owner != nil {
+	if w.used() {
 		h.Add(uint64(w.since))
 	}
 	h.Bool(w.seq != 0)
-	h.Bool(w.hold != 0)
+	h.Add(uint64(w.calls))
+	h.Add(uint64(w.taken.v))
+	h.Bool(w.crowd)
 	h.Bool(w.cancellable)
-	h.Bool(w.asleep)
-	h.Add(uint64(w.wakes))
 	h.Bool(w.over())
+	for _, s := range w.sleepers {
+		h.Add(2 + uint64(s.owner.Index))
+		h.Bool(s.asleep)
+		h.Add(uint64(s.wakes))
+	}
 }
 
 // rank is how many of the waiters in use came before w: tickets are only
 // compared.
 func (w *waiter) rank() (n uint64) {
-	if w.owner == nil {
+	if !w.used() {
 		return 0
 	}
 	for _, v := range waiters.live {
@@ -175,10 +181,10 @@ func who(w *waiter) uint64 {
 	switch {
 	case w == nil:
 		return 0
-	case w.owner == nil:
+	case !w.used():
 		return 1
 	}
-	return 2 + uint64(w.owner.Index)
+	return 2 + uint64(w.sleepers[0].owner.Index)
 }
 
 // leftovers says what an unused lock still has.
@@ -208,7 +214,7 @@ func (c *core) leftovers() string {
 	waiters.begin()
 	for _, w := range waiters.live {
 		if w != nil {
-			left = append(left, w.owner.Name+"'s waiter was not given back")
+			left = append(left, w.sleepers[0].owner.Name+"'s waiter was not given back")
 		}
 	}
 	return strings.Join(left, ", ")

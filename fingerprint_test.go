@@ -21,8 +21,9 @@ func TestFingerprintIsComplete(t *testing.T) {
 		{watch{}, []string{"observers", "callers", "kept", "seq", "writer", "upgradable"}},
 		{holding{}, []string{"hold", "since"}},
 		{list{}, []string{"first", "last", "len"}},
-		{waiter{}, []string{"next", "prev", "after", "granted", "signalled", "upgrade", "mode", "ticket", "since", "seq", "hold", "parking"}},
-		{parking{}, []string{"owner", "cancellable", "asleep", "wakes", "mu", "done"}},
+		{waiter{}, []string{"next", "prev", "after", "granted", "signalled", "upgrade", "crowd", "mode", "calls", "taken", "ticket", "since", "seq", "parking"}},
+		{parking{}, []string{"sleepers", "cancellable", "mu", "done"}},
+		{sleeper{}, []string{"owner", "asleep", "wakes"}},
 	} {
 		var fields []string
 		for i := range reflect.TypeOf(known.of).NumField() {

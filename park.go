@@ -33,7 +33,7 @@ func (h *handover) Unlock() {
 // reset leaves nothing of a wait.
 //
 //go:norace
-func (p *parking) reset() { p.wakes = nil }
+func (p *parking) reset() { p.cond.L, p.wakes = nil, nil }
 
 // park sleeps until a wake comes or done is closed, and reports whether done
 // was. It is called with mu held and returns without it.
@@ -43,7 +43,6 @@ func (w *waiter) park(mu *section, done <-chan struct{}) (expired bool) {
 	if w.wakes == nil {
 		w.cond.L = (*handover)(mu)
 		w.cond.Wait()
-		w.cond.L = nil
 		return false
 	}
 	mu.unlock()
@@ -66,6 +65,11 @@ func (w *waiter) prepare(cancellable bool) {
 	}
 }
 
+// joined and left say when a call begins and ends to use a waiter. Only the
+// explorer wants to know.
+func (p *parking) joined() {}
+func (p *parking) left()   {}
+
 // takeWake takes the wake that has been promised to w and not been taken.
 //
 //go:norace
@@ -76,7 +80,7 @@ func (w *waiter) takeWake() { <-w.wakes }
 //go:norace
 func (w *waiter) wake() {
 	if w.wakes == nil {
-		w.cond.Signal()
+		w.cond.Broadcast()
 	} else {
 		w.wakes <- struct{}{}
 	}

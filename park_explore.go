@@ -2,34 +2,65 @@
 
 package drawbridge
 
-import "github.com/drawbridge-go/drawbridge/internal/explore/sched"
+import (
+	"slices"
+
+	"github.com/drawbridge-go/drawbridge/internal/explore/sched"
+)
 
 // This is park.go for the explorer: the same methods on a model of a sync.Cond
 // and of a channel that buffers one.
 type parking struct {
-	owner *sched.Actor // whose wait it is, nil while nobody's
+	sleepers []*sleeper // whose wait it is, none while nobody's
 
 	cancellable bool
-	asleep      bool // on the cond: a signal before that is lost
-	wakes       int
 	mu          *section
 	done        <-chan struct{}
 }
 
-// reset leaves nothing of a wait, as far as park.go does: a wake that is still
-// on its way to the cond or the channel is not called back by it.
-func (p *parking) reset() {
-	if p.wakes != 0 {
-		sched.Fail("a waiter is given back with a wake that it has not taken")
-	}
-	p.cancellable, p.asleep, p.mu, p.done = false, false, nil, nil
+// sleeper is one call that waits.
+type sleeper struct {
+	owner  *sched.Actor
+	asleep bool // on the cond: a signal before that is lost
+	wakes  int
 }
 
-// arrive is called when a waiter begins its use.
-func (w *waiter) arrive() {
-	w.owner = sched.Current()
-	w.granted.of = w.owner
-	sched.Tell(sched.Queued, w.owner)
+// used reports whether the wait is anybody's.
+func (p *parking) used() bool { return len(p.sleepers) != 0 }
+
+// own returns the sleeper of the running actor.
+func (p *parking) own() *sleeper {
+	for _, s := range p.sleepers {
+		if s.owner == sched.Current() {
+			return s
+		}
+	}
+	sched.Fail("a waiter is used by a call that has given it back")
+	return nil
+}
+
+// reset leaves nothing of a wait, as far as park.go does: a wake that is still
+// on its way to the cond or the channel is not called back by it.
+func (p *parking) reset() { p.cancellable, p.mu, p.done = false, nil, nil }
+
+// joined is called when one more call begins to use a waiter.
+func (w *waiter) joined() {
+	s := &sleeper{owner: sched.Current()}
+	w.sleepers = append(w.sleepers, s)
+	w.granted.of = append(w.granted.of, s.owner)
+	waiters.live[s.owner.Index] = w
+	sched.Tell(sched.Queued, s.owner)
+}
+
+// left is called when a call ends its use.
+func (w *waiter) left() {
+	s := w.own()
+	if s.wakes != 0 {
+		sched.Fail("a waiter is given back with a wake that it has not taken")
+	}
+	waiters.live[s.owner.Index] = nil
+	w.sleepers = slices.DeleteFunc(w.sleepers, func(o *sleeper) bool { return o == s })
+	w.granted.of = slices.DeleteFunc(w.granted.of, func(o *sched.Actor) bool { return o == s.owner })
 }
 
 func (w *waiter) prepare(cancellable bool) { w.cancellable = cancellable }
@@ -38,33 +69,37 @@ func (w *waiter) park(mu *section, done <-chan struct{}) (expired bool) {
 	if w.cancellable {
 		w.done = done
 	}
-	w.asleep = true
+	s := w.own()
+	s.asleep = true
 	mu.unlock()
-	sched.Tell(sched.Parked, w.owner)
+	sched.Tell(sched.Parked, s.owner)
 	sched.Note("sleeps")
-	way := sched.Step((*parked)(w))
-	woken, over := w.wakes > 0, w.over()
+	way := sched.Step(parked{w, s})
+	woken, over := s.wakes > 0, w.over()
 	expired = over && (!woken || way == 1)
-	w.asleep = false
+	s.asleep = false
 	if !expired {
-		w.wakes--
+		s.wakes--
 		sched.Note("wakes up")
 	} else {
 		sched.Note("sees its context done")
 	}
 	sched.Saw(bits(expired))
-	sched.Tell(sched.Awake, w.owner)
+	sched.Tell(sched.Awake, s.owner)
 	return expired
 }
 
-// parked is a waiter that sleeps.
-type parked waiter
+// parked is a call that sleeps.
+type parked struct {
+	*waiter
+	*sleeper
+}
 
-func (w *parked) Ready() (ways int) {
-	if w.wakes > 0 {
+func (p parked) Ready() (ways int) {
+	if p.wakes > 0 {
 		ways++
 	}
-	if (*waiter)(w).over() {
+	if p.over() {
 		ways++
 	}
 	return ways
@@ -73,24 +108,27 @@ func (w *parked) Ready() (ways int) {
 func (w *waiter) over() bool { return w.done != nil && closedChan(w.done) }
 
 func (w *waiter) takeWake() {
-	sched.Step((*taking)(w))
-	w.wakes--
+	s := w.own()
+	sched.Step((*taking)(s))
+	s.wakes--
 	sched.Note("takes the wake that is on its way")
 }
 
-// taking is a waiter that takes a wake.
-type taking waiter
+// taking is a call that takes a wake.
+type taking sleeper
 
-func (w *taking) Ready() int { return w.wakes }
+func (s *taking) Ready() int { return s.wakes }
 
 func (w *waiter) wake() {
 	sched.Step((*waking)(w))
-	if w.owner == nil {
+	if !w.used() {
 		sched.Fail("a wake is sent to a waiter that has been given back")
 	}
-	sched.Note("wakes %s", w.owner.Name)
-	if w.cancellable || w.asleep {
-		w.wakes++
+	for _, s := range w.sleepers {
+		sched.Note("wakes %s", s.owner.Name)
+		if w.cancellable || s.asleep {
+			s.wakes++
+		}
 	}
 	sched.Step(nil) // woken, w may be gone before the waker goes on
 }
@@ -100,7 +138,7 @@ func (w *waiter) wake() {
 type waking waiter
 
 func (w *waking) Ready() int {
-	if w.cancellable && w.wakes > 0 {
+	if w.cancellable && w.sleepers[0].wakes > 0 {
 		return 0
 	}
 	return 1

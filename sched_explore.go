@@ -91,7 +91,7 @@ type (
 // alone, so that reading and changing it in there are no steps of their own.
 type flag struct {
 	atom[bool]
-	of *sched.Actor
+	of []*sched.Actor
 }
 
 func (f *flag) Load() bool {
@@ -108,7 +108,9 @@ func (f *flag) Store(v bool) {
 		f.atom.Store(v)
 	}
 	if v {
-		sched.Tell(sched.Granted, f.of)
+		for _, a := range f.of {
+			sched.Tell(sched.Granted, a)
+		}
 	}
 }
 
@@ -196,7 +198,7 @@ type pool struct {
 	New func() any
 
 	free []any
-	live [16]*waiter // in use, by actor
+	live [16]*waiter // in use, by the actor that uses it
 	of   uint64      // execution
 }
 
@@ -215,10 +217,6 @@ func (p *pool) Get() any {
 	} else if p.New != nil {
 		v = p.New()
 	}
-	if w, ok := v.(*waiter); ok {
-		w.arrive()
-		p.live[w.owner.Index] = w
-	}
 	return v
 }
 
@@ -227,10 +225,6 @@ func (p *pool) Put(v any) {
 		return
 	}
 	p.begin()
-	if w, ok := v.(*waiter); ok {
-		p.live[w.owner.Index] = nil
-		w.owner = nil
-	}
 	p.free = append(p.free, v)
 }
 

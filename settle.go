@@ -197,7 +197,7 @@ func (p *plan) admitReaders(limit *waiter) {
 	if limit != nil {
 		n = 0
 		for w := q.readers.first; before(w, limit); w = w.next {
-			n++
+			n += int(w.calls)
 		}
 	}
 	p.readers = n
@@ -308,14 +308,15 @@ func (p *plan) set(bit uint64, on bool) {
 //go:norace
 func (p *plan) carryOut(list *wakeList) {
 	q := p.q
-	for n := p.readers; n > 0; n-- {
+	for n := p.readers; n > 0; {
 		w := q.readers.first
+		if n > 1 || list.reader == nil {
+			list.reader = w
+		}
+		n -= int(w.calls)
 		q.readers.remove(w)
 		q.noteGrant(w)
 		list.grant(w)
-		if n == 2 || list.reader == nil {
-			list.reader = w
-		}
 	}
 	if w := p.upgradable; w != nil {
 		q.upgradables.remove(w)

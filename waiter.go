@@ -1,6 +1,7 @@
 package drawbridge
 
-// waiter is one call in the queue of a lock.
+// waiter is one call in the queue of a lock, or a crowd: calls to read that
+// cannot give up wait together, and are let in and woken by one step each.
 //
 // Its plain fields are guarded by the lock's mu, except that the caller may read
 // what a grant wrote once it has seen granted, and that the next of a granted
@@ -22,12 +23,15 @@ type waiter struct {
 	signalled bool
 
 	upgrade bool // the caller holds upgradably and wants to write
+	crowd   bool // others may join
 	mode    Mode
+
+	calls int32   // that wait here
+	taken counter // of a crowd that was granted: by how many of them
 
 	ticket uint64 // order of arrival, among all waiters of the lock
 	since  moment // when it came, if anybody will want to know
-	seq    uint64 // of the grant, on an observed lock
-	hold   uint64 // likewise
+	seq    uint64 // of the grant, on an observed lock; of a crowd, the first one's
 
 	parking
 }
@@ -42,31 +46,41 @@ var waiters = pool{New: func() any { return new(waiter) }}
 //go:norace
 func newWaiter(m Mode) *waiter {
 	w := waiters.Get().(*waiter)
-	w.mode = m
+	w.mode, w.calls = m, 1
+	w.joined()
 	return w
 }
 
-// free gives w back. No wake may be on its way to it.
+// leave ends the use of w by one of its calls and returns how many have left
+// before. No wake may be on its way to it. The last one delivers the wake that w
+// was given to pass on, and gives w back.
 //
 //go:norace
-func (w *waiter) free() {
-	w.next, w.prev = nil, nil
-	w.upgrade, w.signalled = false, false
-	w.granted.Store(false)
-	w.since, w.seq, w.hold = 0, 0, 0
-	w.parking.reset()
-	waiters.Put(w)
-}
-
-// passOn delivers the wake that w was given to pass on. w has been granted, and
-// its own wake is taken.
-//
-//go:norace
-func (w *waiter) passOn() {
+func (w *waiter) leave() (before int32) {
+	if w.calls > 1 {
+		raceDisable()
+		before = w.taken.Add(1) - 1
+		raceEnable()
+		if before+1 < w.calls {
+			w.left()
+			return before
+		}
+		w.taken.Store(0)
+	}
 	if after := w.after; after != nil {
 		w.after = nil
+		raceDisable()
 		after.wake()
+		raceEnable()
 	}
+	w.next, w.prev = nil, nil
+	w.upgrade, w.crowd, w.signalled = false, false, false
+	w.granted.Store(false)
+	w.calls, w.since, w.seq = 0, 0, 0
+	w.parking.reset()
+	w.left()
+	waiters.Put(w)
+	return before
 }
 
 // wakeList collects the waiters that are to be woken once mu is left: ten
@@ -133,7 +147,7 @@ func (l *wakeList) wake() {
 // take constant time.
 type list struct {
 	first, last *waiter
-	len         int
+	len         int // in calls
 }
 
 //go:norace
@@ -145,7 +159,7 @@ func (l *list) pushBack(w *waiter) {
 		l.first = w
 	}
 	l.last = w
-	l.len++
+	l.len += int(w.calls)
 }
 
 //go:norace
@@ -157,7 +171,7 @@ func (l *list) pushFront(w *waiter) {
 		l.last = w
 	}
 	l.first = w
-	l.len++
+	l.len += int(w.calls)
 }
 
 //go:norace
@@ -173,5 +187,5 @@ func (l *list) remove(w *waiter) {
 		l.last = w.prev
 	}
 	w.next, w.prev = nil, nil
-	l.len--
+	l.len -= int(w.calls)
 }

@@ -106,10 +106,11 @@ func (q *queue) noteGrant(w *waiter) {
 		return
 	}
 	w.seq = q.watch.next()
+	q.watch.seq += uint64(w.calls - 1)
 	if w.upgrade {
-		w.hold = q.watch.upgraded()
+		q.watch.upgraded()
 	} else {
-		w.hold = q.watch.entered(w.mode)
+		q.watch.entered(w.mode)
 	}
 }
 
@@ -125,10 +126,12 @@ func (c *core) noteGranted(w *waiter) notice {
 	}
 	c.lock()
 	n := c.current()
-	c.unlock()
 	if w.granted.Load() {
-		n.seq, n.hold = w.seq, w.hold
+		if n.seq = w.seq; n.seq != 0 {
+			n.hold = c.q.watch.name(w.mode) // of this hold, which nobody else ends
+		}
 	}
+	c.unlock()
 	return n
 }
 
@@ -172,6 +175,19 @@ func (w *watch) entered(m Mode) uint64 {
 		return w.upgradable.hold
 	case Write:
 		w.writer = newHolding()
+		return w.writer.hold
+	}
+	return 0
+}
+
+// name is the name of the hold in mode m.
+//
+//go:norace
+func (w *watch) name(m Mode) uint64 {
+	switch m {
+	case Upgradable:
+		return w.upgradable.hold
+	case Write:
 		return w.writer.hold
 	}
 	return 0
