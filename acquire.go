@@ -52,25 +52,12 @@ func (c *core) acquire(k *call) error {
 		c.concludeEntered(k)
 		return nil
 	}
-	return c.await(k, c.enqueue(k), s, done)
-}
-
-// enqueue puts k into the queue. A read that cannot give up joins the crowd that
-// came last, or is the first of one. The caller has mu.
-//
-//go:norace
-func (c *core) enqueue(k *call) *waiter {
-	q := c.queueOf(k)
-	crowd := k.mode == Read && k.ctx == nil && !c.observed()
-	if crowd {
-		if w := q.join(); w != nil {
-			return w
-		}
+	if k.mode == Read && k.ctx == nil && !c.observed() {
+		return c.awaitInCrowd(k)
 	}
 	w := newWaiter(k.mode)
-	w.crowd = crowd
-	q.add(w)
-	return w
+	c.queueOf(k).add(w)
+	return c.await(k, w, s, done)
 }
 
 // ask is for a call that is about to wait: it asks what the call's own scopes
@@ -157,14 +144,11 @@ func (c *core) enterPastDoor(k *call) {
 //
 //go:norace
 func (c *core) await(k *call, w *waiter, s *scope, done <-chan struct{}) error {
-	granted := false
-	if w.calls == 1 { // those who join a crowd change nothing
-		if k.ctx != nil || k.mode == Write && k.policy == Balanced || c.observed() {
-			w.since = clock()
-		}
-		c.settleFor(w)
-		granted = w.granted.Load()
+	if k.ctx != nil || k.mode == Write && k.policy == Balanced || c.observed() {
+		w.since = clock()
 	}
+	c.settleFor(w)
+	granted := w.granted.Load()
 	switch {
 	case granted:
 		c.unlock()
@@ -247,6 +231,7 @@ func (c *core) conclude(k *call, w *waiter, granted bool, deadlock *DeadlockErro
 // so keeps it. Nobody else is let in by that, but for one writer at most, whose
 // last reader has left and is still on its way to mu; it is woken here.
 //
+//go:noinline
 //go:norace
 func (c *core) settleFor(w *waiter) {
 	list := wakeList{self: w}

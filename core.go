@@ -93,6 +93,7 @@ func (c *core) lock() {
 	c.mu.lock()
 }
 
+//go:noinline
 //go:norace
 func (c *core) unlock() {
 	c.unlockAndWake(&wakeList{})

@@ -40,11 +40,19 @@ func (p *parking) reset() { p.cond.L, p.wakes = nil, nil }
 //
 //go:norace
 func (w *waiter) park(mu *section, done <-chan struct{}) (expired bool) {
-	if w.wakes == nil {
-		w.cond.L = (*handover)(mu)
-		w.cond.Wait()
-		return false
+	if w.wakes != nil {
+		return w.parkUntil(mu, done)
 	}
+	w.cond.L = (*handover)(mu)
+	w.cond.Wait()
+	return false
+}
+
+// parkUntil is park for a wait that can give up.
+//
+//go:noinline
+//go:norace
+func (w *waiter) parkUntil(mu *section, done <-chan struct{}) (expired bool) {
 	mu.unlock()
 	raceEnable()
 	select {

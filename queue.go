@@ -36,21 +36,6 @@ func (q *queue) add(w *waiter) {
 	q.list(w.mode).pushBack(w)
 }
 
-// join makes the caller one more call of the crowd that came last, if there is
-// one. Under FIFO it must not have been overtaken by anybody.
-//
-//go:norace
-func (q *queue) join() *waiter {
-	w := q.readers.last
-	if w == nil || !w.crowd || q.policy == FIFO && w.ticket != q.tickets {
-		return nil
-	}
-	w.calls++
-	w.joined()
-	q.readers.len++
-	return w
-}
-
 // addUpgrade makes w the drainer. It passes the queue: a writer that was
 // draining goes back to its place, the first.
 //

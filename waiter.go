@@ -43,6 +43,7 @@ type waiter struct {
 // that made it, it ends the process. The list inside a sync.Cond does not.
 var waiters = pool{New: func() any { return new(waiter) }}
 
+//go:noinline
 //go:norace
 func newWaiter(m Mode) *waiter {
 	w := waiters.Get().(*waiter)
@@ -52,21 +53,21 @@ func newWaiter(m Mode) *waiter {
 }
 
 // leave ends the use of w by one of its calls and returns how many have left
-// before. No wake may be on its way to it. The last one delivers the wake that w
-// was given to pass on, and gives w back.
+// before. No wake may be on its way to that call.
 //
 //go:norace
 func (w *waiter) leave() (before int32) {
-	if w.calls > 1 {
-		raceDisable()
-		before = w.taken.Add(1) - 1
-		raceEnable()
-		if before+1 < w.calls {
-			w.left()
-			return before
-		}
-		w.taken.Store(0)
+	if w.calls == 1 {
+		w.free()
+		return 0
 	}
+	return w.leaveCrowd()
+}
+
+// free delivers the wake that w was given to pass on and gives w back.
+//
+//go:norace
+func (w *waiter) free() {
 	if after := w.after; after != nil {
 		w.after = nil
 		raceDisable()
@@ -76,11 +77,10 @@ func (w *waiter) leave() (before int32) {
 	w.next, w.prev = nil, nil
 	w.upgrade, w.crowd, w.signalled = false, false, false
 	w.granted.Store(false)
-	w.calls, w.since, w.seq = 0, 0, 0
+	w.since, w.seq = 0, 0
 	w.parking.reset()
 	w.left()
 	waiters.Put(w)
-	return before
 }
 
 // wakeList collects the waiters that are to be woken once mu is left: ten
