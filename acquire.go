@@ -1,7 +1,5 @@
 package drawbridge
 
-import "time"
-
 // acquireContext takes the lock for k, whose context has been looked at.
 func (c *core) acquireContext(k *call) error {
 	switch {
@@ -24,7 +22,7 @@ func (c *core) mustAcquire(k *call) {
 // it is no part of the stack that others sleep on.
 //
 //go:noinline
-func (c *core) tooLate(k *call) error { return newWaitError(k, 0, c.picture()) }
+func (c *core) tooLate(k *call) error { return newWaitError(k, 0, c.picture(), contextError(k.ctx)) }
 
 // acquire takes the lock for k and waits for it if it must.
 //
@@ -158,12 +156,17 @@ func (c *core) await(k *call, w *waiter, s *scope, done <-chan struct{}) error {
 		w.prepare(done != nil)
 		granted = c.sleep(w, done)
 	}
-	if granted && w.seq == 0 && (k.ctx == nil || k.ctx.Err() == nil) {
+	switch {
+	case !granted:
+		// The context's mutex is met here, where the stack need not grow
+		// for it: ten thousand that give up together copy no stacks.
+		return c.giveUp(k, w, contextError(k.ctx))
+	case w.seq == 0 && (k.ctx == nil || k.ctx.Err() == nil):
 		w.leave()
 		c.raceEnter(k.mode)
 		return nil
 	}
-	return c.conclude(k, w, granted, nil)
+	return c.conclude(k, w)
 }
 
 // awaitKnown is await for a call that carries a hold of another lock, and so
@@ -178,26 +181,24 @@ func (c *core) awaitKnown(k *call, w *waiter, s *scope, done <-chan struct{}) er
 	w.prepare(true)
 	c.unlock()
 	known, deadlock := cycles.enter(c, k, w, s)
-	c.lock()
-	var granted bool
 	if deadlock != nil {
-		granted = c.withdraw(w)
-	} else {
-		granted = c.sleep(w, done)
+		return c.giveUp(k, w, deadlock)
 	}
+	c.lock()
+	granted := c.sleep(w, done)
 	cycles.leave(known)
-	return c.conclude(k, w, granted, deadlock)
+	if !granted {
+		return c.giveUp(k, w, contextError(k.ctx))
+	}
+	return c.conclude(k, w)
 }
 
-// conclude ends the wait of w for its caller.
+// conclude ends the wait of w, which was granted, for its caller.
 //
 //go:noinline
 //go:norace
-func (c *core) conclude(k *call, w *waiter, granted bool, deadlock *DeadlockError) error {
-	var waited time.Duration
-	if w.since != 0 { // it is 0 if somebody began to observe meanwhile
-		waited = w.since.age()
-	}
+func (c *core) conclude(k *call, w *waiter) error {
+	waited := w.waited()
 	n := c.noteGranted(w)
 	kind, back := Granted, leaves(k.mode)
 	if w.upgrade {
@@ -207,24 +208,36 @@ func (c *core) conclude(k *call, w *waiter, granted bool, deadlock *DeadlockErro
 	if n.seq != 0 {
 		n.seq += uint64(before)
 	}
-
-	var err error
-	switch {
-	case granted && (k.ctx == nil || k.ctx.Err() == nil):
+	if k.ctx == nil || k.ctx.Err() == nil {
 		c.raceEnter(k.mode)
 		c.emitGranted(k, kind, n, waited)
 		return nil
-	case granted:
-		// The grant came too late for the context: it goes to the next.
-		c.giveBack(back)
-		err = newWaitError(k, waited, c.picture())
-	case deadlock != nil:
-		err = deadlock
-	default:
-		err = newWaitError(k, waited, c.picture())
 	}
+	// The grant came too late for the context: it goes to the next.
+	c.giveBack(back)
+	err := newWaitError(k, waited, c.picture(), contextError(k.ctx))
 	c.emit(k, GaveUp, n, waited, err)
 	return err
+}
+
+// giveUp ends the wait of w for a caller who has a reason: the end of its context,
+// or a deadlock. It may have been granted meanwhile.
+//
+//go:noinline
+//go:norace
+func (c *core) giveUp(k *call, w *waiter, why error) error {
+	granted, left := c.withdraw(w)
+	if granted {
+		return c.conclude(k, w)
+	}
+	waited := w.waited()
+	n := c.noteGranted(w)
+	w.leave()
+	if _, refused := why.(*DeadlockError); !refused {
+		why = newWaitError(k, waited, left, why)
+	}
+	c.emit(k, GaveUp, n, waited, why)
+	return why
 }
 
 // settleFor settles the queue for w, whose caller is about to sleep with mu and
@@ -239,21 +252,19 @@ func (c *core) settleFor(w *waiter) {
 	list.wake()
 }
 
-// sleep waits until w is granted or done is closed. If it ends without a
-// grant, w is out of the queue. The caller has mu; sleep leaves it.
+// sleep waits until w is granted or done is closed, and reports whether it was
+// granted. If not, w may still be in the queue. The caller has mu; sleep leaves
+// it.
 //
 //go:norace
 func (c *core) sleep(w *waiter, done <-chan struct{}) (granted bool) {
 	for {
 		expired := w.park(&c.mu, done)
-		if !expired && w.granted.Load() {
+		if expired || w.granted.Load() {
 			raceEnable()
-			return true
+			return !expired
 		}
 		c.mu.lock()
-		if expired {
-			return c.withdraw(w)
-		}
 		// Woken to compete. It keeps its place, and from here on the door is
 		// its to close: either it gets the lock now, or it waits for those
 		// inside as the drainer, or for the writer that overtook it, whose
@@ -267,13 +278,14 @@ func (c *core) sleep(w *waiter, done <-chan struct{}) (granted bool) {
 	}
 }
 
-// withdraw takes w out of the queue, unless it has been granted meanwhile. A
-// waiter that gives up may have been the reason why others wait, so this is
-// settled like a release, unless it stood behind another one, which still is the
-// reason. The caller has mu; withdraw leaves it.
+// withdraw takes w out of the queue, unless it has been granted meanwhile, and
+// returns what is left. A waiter that gives up may have been the reason why others
+// wait, so this is settled like a release, unless it stood behind another one,
+// which still is the reason.
 //
 //go:norace
-func (c *core) withdraw(w *waiter) (granted bool) {
+func (c *core) withdraw(w *waiter) (granted bool, left State) {
+	c.lock()
 	if w.signalled {
 		// A wake is on its way. It is taken here, so that it cannot meet w
 		// in its next use.
@@ -283,9 +295,8 @@ func (c *core) withdraw(w *waiter) (granted bool) {
 		w.signalled = false
 	}
 	if w.granted.Load() {
-		c.mu.unlock()
-		raceEnable()
-		return true
+		c.unlock()
+		return true, left
 	}
 	behind := w.prev != nil
 	c.q.remove(w)
@@ -293,8 +304,9 @@ func (c *core) withdraw(w *waiter) (granted bool) {
 	if !behind {
 		c.settle(nothing, &list)
 	}
+	left = c.snapshot()
 	c.unlockAndWake(&list)
-	return false
+	return false, left
 }
 
 // giveBack undoes a grant that came too late.

@@ -28,7 +28,7 @@ func (c *core) awaitInCrowd(k *call) error {
 		raceEnable()
 	}
 	if w.seq != 0 { // somebody began to observe meanwhile
-		return c.conclude(k, w, true, nil)
+		return c.conclude(k, w)
 	}
 	w.leave()
 	c.raceEnter(Read)

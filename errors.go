@@ -61,8 +61,8 @@ func (e *WaitError) Unwrap() error { return e.err }
 // newWaitError keeps the errors of the context and not the context, which may
 // not be asked for them everywhere: one of a synctest bubble ends the process
 // outside it.
-func newWaitError(c *call, waited time.Duration, s State) *WaitError {
-	return &WaitError{Lock: c.lock, Mode: c.mode, Waited: waited, State: s, err: contextError(c.ctx)}
+func newWaitError(k *call, waited time.Duration, s State, err error) *WaitError {
+	return &WaitError{Lock: k.lock, Mode: k.mode, Waited: waited, State: s, err: err}
 }
 
 // contextError returns the error of a done context together with its cause.
@@ -71,8 +71,11 @@ func contextError(ctx context.Context) error {
 	if cause == nil || cause == err {
 		return err
 	}
-	return fmt.Errorf("%w: %w", err, cause)
+	return caused(err, cause)
 }
+
+//go:noinline
+func caused(err, cause error) error { return fmt.Errorf("%w: %w", err, cause) }
 
 // round keeps about three digits, which is what a person reads.
 func round(d time.Duration) time.Duration {

@@ -1,5 +1,7 @@
 package drawbridge
 
+import "time"
+
 // waiter is one call in the queue of a lock, or a crowd: calls to read that
 // cannot give up wait together, and are let in and woken by one step each.
 //
@@ -50,6 +52,17 @@ func newWaiter(m Mode) *waiter {
 	w.mode, w.calls = m, 1
 	w.joined()
 	return w
+}
+
+// waited is how long w has waited. It is 0 if nobody wanted to know when w came,
+// and somebody began to observe meanwhile.
+//
+//go:norace
+func (w *waiter) waited() time.Duration {
+	if w.since == 0 {
+		return 0
+	}
+	return w.since.age()
 }
 
 // leave ends the use of w by one of its calls and returns how many have left
