@@ -234,6 +234,45 @@ func switches() (n uint64) {
 	return n
 }
 
+// TestReadersThatWaitTogetherLeaveApart lets many readers wait and leave at once.
+// One that looked at what it shares with the others after the last of them has
+// left would meet another wait there.
+func TestReadersThatWaitTogetherLeaveApart(t *testing.T) {
+	for _, p := range []drawbridge.Policy{drawbridge.Balanced, drawbridge.FIFO, drawbridge.PreferWriters, drawbridge.PreferReaders} {
+		t.Run(p.String(), func(t *testing.T) {
+			rw := drawbridge.RWMutex{Policy: p}
+			var readers, writers atomic.Int64
+			var wg sync.WaitGroup
+			for g := range 100 {
+				wg.Go(func() {
+					for i := range 2_000 {
+						if (g+i)%10 == 0 {
+							rw.Lock()
+							if w, r := writers.Add(1), readers.Load(); w != 1 || r != 0 {
+								t.Errorf("%d writers and %d readers are inside", w, r)
+							}
+							writers.Add(-1)
+							rw.Unlock()
+							continue
+						}
+						rw.RLock()
+						readers.Add(1)
+						if w := writers.Load(); w != 0 {
+							t.Errorf("%d writers are inside with a reader", w)
+						}
+						readers.Add(-1)
+						rw.RUnlock()
+					}
+				})
+			}
+			wg.Wait()
+			if s := rw.State(); s != (drawbridge.State{}) {
+				t.Errorf("left behind: %s", s)
+			}
+		})
+	}
+}
+
 // TestReleaseLetsInNoMoreThanMayEnter: of 5,000 readers, a writer and 5,000
 // more readers, a FIFO lock lets the first 5,000 in.
 //

@@ -241,6 +241,7 @@ func share(jobs []explore.Job, workers int, limit time.Duration) ([]answer, erro
 		mu      sync.Mutex
 		answers []answer
 		failure error
+		said    = time.Now() // how far it is
 		all     sync.WaitGroup
 	)
 	for range workers {
@@ -272,6 +273,10 @@ func share(jobs []explore.Job, workers int, limit time.Duration) ([]answer, erro
 					break
 				}
 				answers = append(answers, a)
+				if time.Since(said) >= 10*time.Second {
+					said = time.Now()
+					fmt.Fprintf(os.Stderr, "%s of %s programs, in %q\n", thousands(len(answers)), thousands(len(jobs)), j.Group)
+				}
 				mu.Unlock()
 				if j.First && (a.Failure != "" || a.Err != "") {
 					stop()
