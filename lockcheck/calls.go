@@ -2,6 +2,7 @@ package lockcheck
 
 import (
 	"go/token"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -38,7 +39,10 @@ func (f *flow) call(s *state, c ssa.CallInstruction, at ssa.Instruction) []*stat
 		for _, s := range states {
 			next = append(next, f.apply(s, t, c)...)
 		}
-		states = next
+		states = slices.DeleteFunc(next, func(s *state) bool { return !f.comesBack(s, t, c) })
+	}
+	if _, ok := c.(*ssa.Call); ok && endsTest(common) {
+		return nil
 	}
 	return states
 }
@@ -72,7 +76,10 @@ func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallIns
 		case o.try && value != nil:
 			no := s.clone()
 			no.conds[cond{value: value}] = false
+			h.try = true
+			no.fail(h)
 			s.conds[cond{value: value}] = true
+			h.try = false
 			f.take(s, h)
 			return []*state{s, no}
 		case o.ctx && value != nil && len(*value.Referrers()) > 0:
@@ -87,7 +94,10 @@ func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallIns
 		}
 		f.take(s, h)
 	case opRelease:
-		f.release(s, h, instr)
+		if !fixed(common) {
+			f.e.pointers[lock.class] = true
+		}
+		f.release(s, h, instr, nil)
 	case opUpgrade:
 		change := func(s *state) {
 			for i := len(s.held) - 1; i >= 0; i-- {
@@ -131,9 +141,11 @@ func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallIns
 // take notes a lock as held, or as given back to the caller that held it before.
 func (f *flow) take(s *state, h hold) {
 	f.forget(s, h.by.Block())
+	s.failed = slices.DeleteFunc(s.failed, func(x hold) bool { return x.try && x.lock.Path == h.lock.Path })
 	for i, x := range s.freed {
 		if x.lock.Path == h.lock.Path {
 			s.freed = append(s.freed[:i:i], s.freed[i+1:]...)
+			f.e.served[freeKey{f.fn, x.lock.Path}] = true // given back for a while: whoever calls this holds it
 			return
 		}
 	}
@@ -160,8 +172,18 @@ func (f *flow) forget(s *state, b *ssa.BasicBlock) {
 	}
 }
 
-// release gives h's lock back.
-func (f *flow) release(s *state, h hold, instr ssa.Instruction) {
+// fail notes a lock that was asked for and not got.
+func (s *state) fail(h hold) {
+	for _, x := range s.failed {
+		if x.lock.Path == h.lock.Path && x.by == h.by {
+			return
+		}
+	}
+	s.failed = append(s.failed, h)
+}
+
+// release gives h's lock back, here or in a callee that expects it to be held.
+func (f *flow) release(s *state, h hold, instr ssa.CallInstruction, via *freeing) {
 	best := -1
 	for i := len(s.held) - 1; i >= 0; i-- {
 		x := s.held[i]
@@ -178,6 +200,7 @@ func (f *flow) release(s *state, h hold, instr ssa.Instruction) {
 			}
 		}
 	}
+	f.unlocked(s, h, instr, best, via)
 	if best >= 0 {
 		x := s.held[best]
 		if x.mode != h.mode && x.lock.Path == h.lock.Path && !x.stale && !x.handed {
@@ -199,13 +222,16 @@ func (f *flow) release(s *state, h hold, instr ssa.Instruction) {
 		return
 	}
 	for _, p := range s.past {
-		if p.lock.Path == h.lock.Path && h.lock.exact() {
+		if p.lock.Path == h.lock.Path && h.lock.exact() && !p.stale {
 			f.emit(event{kind: unheld, at: instr, hold: p, lock: h.lock, acquire: Acquire{Mode: h.mode}})
 			return
 		}
 	}
 	for _, x := range s.freed {
 		if x.lock.Path == h.lock.Path {
+			if h.lock.exact() && !vague(h.lock) && !x.stale && x.mode == h.mode && !f.unsure {
+				f.emit(event{kind: unheldAgain, at: instr, hold: x, lock: h.lock, acquire: Acquire{Mode: h.mode}})
+			}
 			return
 		}
 	}
@@ -216,7 +242,7 @@ func (f *flow) release(s *state, h hold, instr ssa.Instruction) {
 // failedUnlock reports an unlock on the branch where the lock was not got.
 func (f *flow) failedUnlock(s *state, h hold, instr ssa.Instruction) bool {
 	for i, x := range s.failed {
-		if x.lock.Path == h.lock.Path {
+		if x.lock.Path == h.lock.Path && !x.try {
 			f.emit(event{kind: failedUse, at: instr, hold: x, lock: h.lock, acquire: Acquire{Mode: h.mode}})
 			s.failed = append(s.failed[:i:i], s.failed[i+1:]...)
 			return true
@@ -479,6 +505,7 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 	if t.sum == nil {
 		return []*state{s}
 	}
+	f.unsure = f.unsure || t.sum.Unsure
 	here := f.frame(c)
 	tr := func(p Path, class string) place {
 		return f.e.translate(place{Path: p, class: class}, t.fn, t.args, f.fn, t.bound)
@@ -560,8 +587,11 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 	if t.dynamic {
 		for _, x := range exits {
 			for _, h := range x.Frees {
-				s.hand(tr(h.Lock, h.Class))
+				p := tr(h.Lock, h.Class)
+				s.hand(p)
+				f.expects(s, p, freeKey{t.fn, h.Lock})
 			}
+			f.unsure = f.unsure || len(x.Holds) > 0
 		}
 		return []*state{s}
 	}
@@ -576,11 +606,13 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 		}
 		for _, h := range x.Frees {
 			p := tr(h.Lock, h.Class)
+			via := freeing{freeKey{t.fn, h.Lock}, len(exits) == 1}
 			if p.Root.Kind == rootUnknown {
+				f.expects(n, p, via.freeKey)
 				n.handClass(h.Class)
 				continue
 			}
-			f.release(n, hold{lock: p, mode: h.Mode, by: c, at: here.At, bridge: h.Bridge}, c)
+			f.release(n, hold{lock: p, mode: h.Mode, by: c, at: here.At, bridge: h.Bridge}, c, &via)
 		}
 		for _, h := range x.Holds {
 			p := tr(h.Lock, h.Class)
@@ -761,7 +793,9 @@ func (f *flow) handAll(s *state, t target) {
 	}
 	for _, x := range t.sum.Exits {
 		for _, h := range x.Frees {
-			s.hand(f.e.translate(place{Path: h.Lock, class: h.Class}, t.fn, t.args, f.fn, t.bound))
+			p := f.e.translate(place{Path: h.Lock, class: h.Class}, t.fn, t.args, f.fn, t.bound)
+			s.hand(p)
+			f.expects(s, p, freeKey{t.fn, h.Lock})
 		}
 	}
 }

@@ -51,17 +51,21 @@ func (r *result) get() (*flowResult, error) {
 type eventKind uint8
 
 const (
-	again      eventKind = iota + 1 // a lock taken while the same lock is held
-	maybeAgain                      // a lock of the same class, perhaps of another object
-	leak                            // a return with the lock held where another return has given it back
-	unheld                          // given back twice
-	mismatch                        // given back in another mode
-	errDropped                      // the error of a LockContext is not looked at
-	failedUse                       // given back where LockContext failed
-	ctxLeak                         // taken by LockContext and never given back
-	deferLock                       // defer mu.Lock()
-	panicHeld                       // an explicit panic without a deferred unlock
-	blockHeld                       // a wait under the lock
+	again       eventKind = iota + 1 // a lock taken while the same lock is held
+	maybeAgain                       // a lock of the same class, perhaps of another object
+	leak                             // a return with the lock held where another return has given it back
+	unheld                           // given back twice
+	unheldAgain                      // given back twice, and taken by a caller
+	unheldNever                      // given back, and nobody has taken it
+	unheldSome                       // given back also where it was not taken
+	unheldTry                        // given back where TryLock has failed
+	mismatch                         // given back in another mode
+	errDropped                       // the error of a LockContext is not looked at
+	failedUse                        // given back where LockContext failed
+	ctxLeak                          // taken by LockContext and never given back
+	deferLock                        // defer mu.Lock()
+	panicHeld                        // an explicit panic without a deferred unlock
+	blockHeld                        // a wait under the lock
 )
 
 // An event is something that an analyzer may have a word on.
@@ -125,6 +129,8 @@ type engine struct {
 	edgeSeen  map[string]bool
 	entries   map[*ssa.Function][]entry // see under
 	called    map[*ssa.Function]bool    // called by name in this package
+	outcomes  map[*ssa.Function]*Outcome
+	unlockBook
 }
 
 // maxCallees bounds what a dynamic call is followed to; beyond it, nothing is learned from the call.
@@ -150,23 +156,25 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 	in := ssaResult.(*buildssa.SSA)
 	e := &engine{
 		pass: pass, pkg: in.Pkg, funcs: in.SrcFuncs, depth: blockDepth,
-		literals:  map[*ssa.Function]*ssa.MakeClosure{},
-		callees:   map[ssa.CallInstruction][]*ssa.Function{},
-		aliases:   map[string]alias{},
-		places:    map[ssa.Value]place{},
-		sums:      map[*ssa.Function]*Summary{},
-		imported:  map[*types.Func]*Summary{},
-		busy:      map[*ssa.Function]bool{},
-		looks:     map[*types.Named]bool{},
-		ids:       map[any]int{},
-		writers:   map[string]bool{},
-		written:   map[Path]bool{},
-		spawned:   map[*ssa.Function]bool{},
-		strays:    map[Path]map[*ssa.Function]bool{},
-		edgeSeen:  map[string]bool{},
-		eventSeen: map[eventKey]bool{},
-		entries:   map[*ssa.Function][]entry{},
-		called:    map[*ssa.Function]bool{},
+		literals:   map[*ssa.Function]*ssa.MakeClosure{},
+		callees:    map[ssa.CallInstruction][]*ssa.Function{},
+		aliases:    map[string]alias{},
+		places:     map[ssa.Value]place{},
+		sums:       map[*ssa.Function]*Summary{},
+		imported:   map[*types.Func]*Summary{},
+		busy:       map[*ssa.Function]bool{},
+		looks:      map[*types.Named]bool{},
+		ids:        map[any]int{},
+		writers:    map[string]bool{},
+		written:    map[Path]bool{},
+		spawned:    map[*ssa.Function]bool{},
+		strays:     map[Path]map[*ssa.Function]bool{},
+		edgeSeen:   map[string]bool{},
+		eventSeen:  map[eventKey]bool{},
+		entries:    map[*ssa.Function][]entry{},
+		called:     map[*ssa.Function]bool{},
+		outcomes:   map[*ssa.Function]*Outcome{},
+		unlockBook: newUnlockBook(),
 	}
 	fact := e.importPackages()
 	e.index()
@@ -177,6 +185,7 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 	for _, fn := range e.funcs {
 		e.summary(fn)
 	}
+	e.lent = map[string]bool{}
 	e.orphans, e.waits, e.places = map[string]bool{}, map[string]bool{}, map[ssa.Value]place{}
 	for _, fn := range e.funcs {
 		if len(fn.Blocks) > 0 {
@@ -186,6 +195,7 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 		}
 	}
 	e.gate()
+	e.judgeUnlocks()
 	e.events = likeliest(e.events, pass.Pkg.Path())
 	fact.Edges = append(fact.Edges, e.edges...)
 	r.engine, r.all = e, fact.Edges
@@ -232,6 +242,7 @@ func (e *engine) index() {
 	for _, fn := range e.funcs {
 		for _, b := range fn.Blocks {
 			for _, instr := range b.Instrs {
+				e.indexValues(instr)
 				switch instr := instr.(type) {
 				case *ssa.MakeClosure:
 					if lit, ok := instr.Fn.(*ssa.Function); ok && lit.Parent() == fn {

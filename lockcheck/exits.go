@@ -11,12 +11,16 @@ import (
 // finish draws the conclusions from all the ways out of a function: what it leaves locked or unlocked for
 // its callers, and which returns have forgotten an unlock.
 func (f *flow) finish() {
-	f.sum.Returns = f.ret
+	f.sum.Returns, f.sum.Outcome = f.ret, *f.e.outcome(f.fn)
 	if f.budget <= 0 {
+		f.lost()
 		return // too many paths to say anything of the ways out
 	}
 	for _, x := range f.exits {
-		pair(x.state)
+		f.pair(x.state)
+		for _, h := range x.held {
+			f.e.lent[h.lock.class] = true
+		}
 	}
 	forgotten := f.leaks()
 	handed := returnsFunc(f.fn)
@@ -34,15 +38,25 @@ func (f *flow) finish() {
 		sortHolds(out.Frees)
 		f.sum.addExit(out)
 	}
-	f.sum.Exits = simplify(f.sum.Exits)
+	var whole bool
+	if f.sum.Exits, whole = simplify(f.sum.Exits); !whole {
+		f.lost()
+	}
+	if f.report {
+		for _, u := range f.unlocks {
+			u.unsure = f.unsure
+		}
+		f.e.unlocks = append(f.e.unlocks, f.unlocks...)
+	}
 }
 
 // pair drops an unlock without a lock together with a lock without an unlock of the same class: the function
 // has reached one lock by two names.
-func pair(s *state) {
+func (f *flow) pair(s *state) {
 	for i := 0; i < len(s.freed); i++ {
 		for j, h := range s.held {
 			if h.lock.class == s.freed[i].lock.class && h.mode == s.freed[i].mode && (vague(h.lock) || vague(s.freed[i].lock) || !h.lock.exact()) {
+				f.e.served[freeKey{f.fn, s.freed[i].lock.Path}] = true
 				s.held = append(s.held[:j:j], s.held[j+1:]...)
 				s.freed = append(s.freed[:i:i], s.freed[i+1:]...)
 				i--
@@ -61,10 +75,11 @@ func sortHolds(hs []Held) {
 	})
 }
 
-// simplify makes one exit of exits that leave the same locks, and of too many exits what they have in common.
-func simplify(xs []Exit) []Exit {
+// simplify makes one exit of exits that leave the same locks, and of too many exits what they have in common,
+// which is not the whole of it.
+func simplify(xs []Exit) (out []Exit, whole bool) {
 	if len(xs) == 0 {
-		return nil
+		return nil, true
 	}
 	same := true
 	for _, x := range xs[1:] {
@@ -72,10 +87,10 @@ func simplify(xs []Exit) []Exit {
 	}
 	if same {
 		xs[0].Results, xs[0].Guards = "", nil
-		return xs[:1]
+		return xs[:1], true
 	}
 	if len(xs) <= maxExits {
-		return xs
+		return xs, true
 	}
 	common := func(of func(Exit) []Held) []Held {
 		var out []Held
@@ -97,7 +112,7 @@ func simplify(xs []Exit) []Exit {
 	return []Exit{{
 		Holds: common(func(x Exit) []Held { return x.Holds }),
 		Frees: common(func(x Exit) []Held { return x.Frees }),
-	}}
+	}}, false
 }
 
 // returnsFunc reports whether a function returns a function, which may well be the one that unlocks.

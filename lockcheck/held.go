@@ -23,6 +23,7 @@ type hold struct {
 	bridge bool // of drawbridge's types
 	stale  bool // the path has been assigned since, and names another lock now
 	handed bool // something else may release it: a goroutine, a closure that was passed on
+	try    bool // of what was not got: by a TryLock
 }
 
 func (h hold) held() Held {
@@ -44,7 +45,7 @@ type state struct {
 	held   []hold
 	freed  []hold // given back here, taken by a caller
 	past   []hold // taken and given back here
-	failed []hold // asked for with a context, and not got
+	failed []hold // asked for with a context or a try, and not got
 	conds  map[cond]bool
 	defers []*ssa.Defer
 }
@@ -76,7 +77,11 @@ type flow struct {
 	budget int
 	ret    []Return
 	locks  bool // some instruction changes what is held
-	simple bool // no instruction has done so yet, and conditions are not kept
+	unsure bool // some call may take locks that are not known
+
+	unlocks     []*unlock // see bare.go
+	unlockIndex map[unlockKey]*unlock
+	simple      bool // no instruction has done so yet, and conditions are not kept
 
 	calls    map[callTarget]*seenCall
 	returned map[ssa.Instruction]bool
@@ -113,6 +118,7 @@ func (e *engine) explore(fn *ssa.Function, report bool) *Summary {
 
 func (f *flow) run() {
 	f.sum, f.exits, f.ret, f.budget = &Summary{}, nil, nil, stepBudget
+	f.unlocks, f.unlockIndex = nil, map[unlockKey]*unlock{}
 	f.seen = map[*ssa.BasicBlock]map[string][]map[cond]bool{}
 	f.calls, f.returned = map[callTarget]*seenCall{}, map[ssa.Instruction]bool{}
 	fn := f.fn
@@ -291,6 +297,9 @@ func (e *engine) key(s *state) string {
 	b = append(b, 'p') // of what was given back, the path is enough
 	for _, h := range s.past {
 		b = strconv.AppendInt(append(b, ' '), int64(e.id(h.lock.Path)), 36)
+		if h.stale {
+			b = append(b, '!')
+		}
 	}
 	b = append(b, 'd')
 	for _, d := range s.defers {
@@ -567,11 +576,13 @@ func (f *flow) redefine(s *state, v ssa.Value) {
 			delete(s.conds, k)
 		}
 	}
-	for i, h := range s.held {
-		if h.lock.Root.Kind == rootLocal && h.lock.Root.value == v {
-			s.held[i].stale = true
-		} else if strings.Contains(h.lock.Steps, "["+v.Name()+"]") && v.Parent() == f.fn {
-			s.held[i].stale = true
+	for _, hs := range [][]hold{s.held, s.past, s.freed} {
+		for i, h := range hs {
+			if h.lock.Root.Kind == rootLocal && h.lock.Root.value == v {
+				hs[i].stale = true
+			} else if strings.Contains(h.lock.Steps, "["+v.Name()+"]") && v.Parent() == f.fn {
+				hs[i].stale = true
+			}
 		}
 	}
 }
@@ -594,9 +605,11 @@ func (f *flow) stored(s *state, addr, val ssa.Value) {
 	if !isReference(val.Type()) {
 		return
 	}
-	for i, h := range s.held {
-		if h.lock.Root == p.Root && p.Root.Kind != rootUnknown && strings.HasPrefix(h.lock.Steps, p.Steps) {
-			s.held[i].stale = true
+	for _, hs := range [][]hold{s.held, s.past, s.freed} {
+		for i, h := range hs {
+			if h.lock.Root == p.Root && p.Root.Kind != rootUnknown && strings.HasPrefix(h.lock.Steps, p.Steps) {
+				hs[i].stale = true
+			}
 		}
 	}
 }
@@ -607,7 +620,7 @@ func (f *flow) step(s *state, instr ssa.Instruction) []*state {
 		switch v.(type) {
 		case *ssa.Phi, *ssa.Extract: // done by enter; part of its call
 		default:
-			if len(s.conds)+len(s.held) > 0 {
+			if len(s.conds)+len(s.held)+len(s.past)+len(s.freed) > 0 {
 				f.redefine(s, v)
 				if _, tuple := v.Type().(*types.Tuple); tuple {
 					for _, r := range *v.Referrers() {

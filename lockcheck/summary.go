@@ -15,6 +15,8 @@ type Summary struct {
 	Blocks   []Block
 	Calls    []ParamCall
 	Returns  []Return
+	Outcome  Outcome
+	Unsure   bool // there are more ways out than Exits tells
 
 	index map[acquireKey]int
 }
@@ -126,7 +128,7 @@ func (s *Summary) empty() bool {
 	for _, r := range s.Returns {
 		returns = returns || r.Alias != nil || len(r.Fields) > 0
 	}
-	return len(s.Acquires) == 0 && len(s.Calls) == 0 && len(s.Blocks) == 0 && !s.nets() && !returns
+	return len(s.Acquires) == 0 && len(s.Calls) == 0 && len(s.Blocks) == 0 && !s.nets() && !returns && !s.Unsure && s.Outcome.empty()
 }
 
 // nets reports whether some exit leaves the locks other than they were.
@@ -141,7 +143,7 @@ func (s *Summary) nets() bool {
 
 // portable is the summary without what other packages cannot use.
 func (s *Summary) portable() *Summary {
-	out := &Summary{}
+	out := &Summary{Outcome: s.Outcome.portable(), Unsure: s.Unsure}
 	for _, a := range s.Acquires {
 		if a.Lock = a.Lock.portable(); a.Lock.Root.Kind == rootUnknown && a.Class == "" {
 			continue
