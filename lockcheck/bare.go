@@ -18,7 +18,7 @@ import (
 // A freeKey is a lock that a function gives back without having taken it, as the function names it.
 type freeKey struct {
 	fn   *ssa.Function
-	lock Path
+	lock path
 }
 
 // A freeing is one as a caller meets it.
@@ -32,7 +32,7 @@ type unlock struct {
 	fn     *ssa.Function
 	at     ssa.CallInstruction
 	lock   place
-	mode   Mode
+	mode   mode
 	by     []hold // what had taken the lock, on the paths where it was held
 	called bool   // by a call
 	bare   bool   // on some path it was not
@@ -43,7 +43,7 @@ type unlock struct {
 
 type unlockKey struct {
 	at   ssa.CallInstruction
-	lock Path
+	lock path
 }
 
 // An unlockBook is what the functions of a package say of one another's unlocks.
@@ -118,7 +118,7 @@ func (f *flow) lost() {
 // expects notes that a callee which gives a lock back is called while the lock, or another of its class, is held.
 func (f *flow) expects(s *state, lock place, via freeKey) {
 	for _, h := range s.held {
-		if h.lock.Path == lock.Path || h.lock.class == lock.class && lock.class != "" {
+		if h.lock.path == lock.path || h.lock.class == lock.class && lock.class != "" {
 			f.e.served[via] = true
 		}
 	}
@@ -126,7 +126,7 @@ func (f *flow) expects(s *state, lock place, via freeKey) {
 
 // unlocked notes an unlock. The hold that it ends is s.held[best]; there is none if best is negative.
 func (f *flow) unlocked(s *state, h hold, at ssa.CallInstruction, best int, via *freeing) {
-	key := freeKey{f.fn, h.lock.Path}
+	key := freeKey{f.fn, h.lock.path}
 	if via != nil {
 		f.expects(s, h.lock, via.freeKey)
 		if best >= 0 {
@@ -138,7 +138,7 @@ func (f *flow) unlocked(s *state, h hold, at ssa.CallInstruction, best int, via 
 	if !f.report || !h.lock.exact() || vague(h.lock) {
 		return
 	}
-	k := unlockKey{at, h.lock.Path}
+	k := unlockKey{at, h.lock.path}
 	u := f.unlockIndex[k]
 	if u == nil {
 		u = &unlock{fn: f.fn, at: at, lock: h.lock, mode: h.mode}
@@ -155,12 +155,12 @@ func (f *flow) unlocked(s *state, h hold, at ssa.CallInstruction, best int, via 
 		return
 	}
 	for _, p := range append(s.past[:len(s.past):len(s.past)], s.freed...) {
-		if p.lock.Path == h.lock.Path {
+		if p.lock.path == h.lock.path {
 			return // a second unlock, which is told where it is made
 		}
 	}
 	for _, x := range s.failed {
-		if x.lock.Path != h.lock.Path {
+		if x.lock.path != h.lock.path {
 			continue
 		}
 		if !x.try {
@@ -183,7 +183,7 @@ func (e *engine) judgeUnlocks() {
 		if _, ok := ops[u.fn.Name()]; ok && u.fn.Signature.Recv() != nil {
 			continue // this is a lock's own method
 		}
-		ev := event{at: u.at, fn: u.fn, lock: u.lock, acquire: Acquire{Mode: u.mode}, pos: position(u.at)}
+		ev := event{at: u.at, fn: u.fn, lock: u.lock, acquire: acquire{Mode: u.mode}, pos: position(u.at)}
 		private := e.private(u)
 		switch {
 		case len(u.tried) > 0:
@@ -231,7 +231,7 @@ func (e *engine) expected(u *unlock) bool {
 		}
 		return slices.ContainsFunc(e.up[k], may)
 	}
-	return may(freeKey{u.fn, u.lock.Path})
+	return may(freeKey{u.fn, u.lock.path})
 }
 
 // foreign reports whether other packages can call a function.

@@ -26,7 +26,7 @@ var lockflow = &analysis.Analyzer{
 	Run:        runFlow,
 	Requires:   []*analysis.Analyzer{ctrlflow.Analyzer}, // which buildssa requires
 	ResultType: reflect.TypeFor[*result](),
-	FactTypes:  []analysis.Fact{(*Summary)(nil), (*packageFact)(nil)},
+	FactTypes:  []analysis.Fact{(*summary)(nil), (*packageFact)(nil)},
 }
 
 // A result is what a package's functions do to locks.
@@ -39,7 +39,7 @@ type result struct {
 
 type flowResult struct {
 	*engine
-	all []Edge // this package's order of locks and that of its imports
+	all []edge // this package's order of locks and that of its imports
 }
 
 // get follows the package's locks, at the first call.
@@ -75,8 +75,8 @@ type event struct {
 	fn      *ssa.Function
 	hold    hold
 	lock    place
-	acquire Acquire
-	block   Block
+	acquire acquire
+	block   block
 	helper  bool // leak: the caller can tell from the results which it is
 	never   bool // leak: the other return never took the lock
 	pos     token.Pos
@@ -86,9 +86,9 @@ type event struct {
 type eventKey struct {
 	kind          eventKind
 	at, by        ssa.Instruction
-	lock          Path
+	lock          path
 	class         string
-	mode          Mode
+	mode          mode
 	frames        int
 	what          string
 	helper, never bool
@@ -98,7 +98,7 @@ type eventKey struct {
 type ask struct {
 	fn      *ssa.Function
 	at      ssa.CallInstruction
-	acquire Acquire
+	acquire acquire
 }
 
 type engine struct {
@@ -109,8 +109,8 @@ type engine struct {
 	callees  map[ssa.CallInstruction][]*ssa.Function
 	aliases  map[string]alias
 	places   map[ssa.Value]place
-	sums     map[*ssa.Function]*Summary
-	imported map[*types.Func]*Summary
+	sums     map[*ssa.Function]*summary
+	imported map[*types.Func]*summary
 	busy     map[*ssa.Function]bool
 	looks    map[*types.Named]bool // see transparent
 	ids      map[any]int
@@ -120,16 +120,16 @@ type engine struct {
 	eventSeen map[eventKey]bool
 	orphans   map[string]bool                 // classes with an unlock in a function that did not lock
 	writers   map[string]bool                 // classes that someone locks for writing
-	written   map[Path]bool                   // the same of local variables
+	written   map[path]bool                   // the same of local variables
 	spawned   map[*ssa.Function]bool          // function literals that are goroutines
-	strays    map[Path]map[*ssa.Function]bool // local variables that are unlocked where they were not locked
+	strays    map[path]map[*ssa.Function]bool // local variables that are unlocked where they were not locked
 	waits     map[string]bool                 // classes whose sections wait for something else
 	asks      []ask
-	edges     []Edge
+	edges     []edge
 	edgeSeen  map[string]bool
 	entries   map[*ssa.Function][]entry // see under
 	called    map[*ssa.Function]bool    // called by name in this package
-	outcomes  map[*ssa.Function]*Outcome
+	outcomes  map[*ssa.Function]*outcome
 	unlockBook
 }
 
@@ -160,20 +160,20 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 		callees:    map[ssa.CallInstruction][]*ssa.Function{},
 		aliases:    map[string]alias{},
 		places:     map[ssa.Value]place{},
-		sums:       map[*ssa.Function]*Summary{},
-		imported:   map[*types.Func]*Summary{},
+		sums:       map[*ssa.Function]*summary{},
+		imported:   map[*types.Func]*summary{},
 		busy:       map[*ssa.Function]bool{},
 		looks:      map[*types.Named]bool{},
 		ids:        map[any]int{},
 		writers:    map[string]bool{},
-		written:    map[Path]bool{},
+		written:    map[path]bool{},
 		spawned:    map[*ssa.Function]bool{},
-		strays:     map[Path]map[*ssa.Function]bool{},
+		strays:     map[path]map[*ssa.Function]bool{},
 		edgeSeen:   map[string]bool{},
 		eventSeen:  map[eventKey]bool{},
 		entries:    map[*ssa.Function][]entry{},
 		called:     map[*ssa.Function]bool{},
-		outcomes:   map[*ssa.Function]*Outcome{},
+		outcomes:   map[*ssa.Function]*outcome{},
 		unlockBook: newUnlockBook(),
 	}
 	fact := e.importPackages()
@@ -321,7 +321,7 @@ func sortFuncs(fns []*ssa.Function) {
 
 // summary is what a function does. A function that is being summarised is taken to do what was last known
 // of it.
-func (e *engine) summary(fn *ssa.Function) *Summary {
+func (e *engine) summary(fn *ssa.Function) *summary {
 	if len(fn.Blocks) == 0 {
 		return e.importSummary(fn)
 	}
@@ -335,14 +335,14 @@ func (e *engine) summary(fn *ssa.Function) *Summary {
 	return s
 }
 
-func (e *engine) importSummary(fn *ssa.Function) *Summary {
+func (e *engine) importSummary(fn *ssa.Function) *summary {
 	obj, ok := fn.Object().(*types.Func)
 	if !ok || obj.Pkg() == nil || obj.Pkg() == e.pass.Pkg || standard(obj.Pkg().Path()) {
 		return nil // what the standard library does to its own locks concerns nobody else
 	}
 	s, ok := e.imported[obj]
 	if !ok {
-		var fact Summary
+		var fact summary
 		if e.pass.ImportObjectFact(obj, &fact) {
 			s = &fact
 		}
@@ -352,7 +352,7 @@ func (e *engine) importSummary(fn *ssa.Function) *Summary {
 }
 
 // staticSummary is the summary of a call's callee, where that is one function.
-func (e *engine) staticSummary(c *ssa.CallCommon) (*Summary, []ssa.Value, *ssa.Function) {
+func (e *engine) staticSummary(c *ssa.CallCommon) (*summary, []ssa.Value, *ssa.Function) {
 	fn := c.StaticCallee()
 	if fn == nil {
 		return nil, nil, nil
@@ -404,7 +404,7 @@ func (e *engine) transparent(m *types.Func) bool {
 	return see
 }
 
-func ofReceiver(hs []Held) (out []Held) {
+func ofReceiver(hs []heldLock) (out []heldLock) {
 	for _, h := range hs {
 		if h.Lock.Root.Kind == rootParam && h.Lock.Root.Index == 0 {
 			out = append(out, h)
@@ -438,17 +438,17 @@ func (e *engine) orphan(p place, fn *ssa.Function) {
 		e.orphans[p.class] = true
 	}
 	if p.Root.Kind == rootLocal {
-		if e.strays[p.Path] == nil {
-			e.strays[p.Path] = map[*ssa.Function]bool{}
+		if e.strays[p.path] == nil {
+			e.strays[p.path] = map[*ssa.Function]bool{}
 		}
-		e.strays[p.Path][fn] = true
+		e.strays[p.path][fn] = true
 	}
 }
 
 // handed reports whether a local lock that fn takes is given back by another goroutine of the function that
 // both are written in: it is a semaphore.
 func (e *engine) handed(p place, fn *ssa.Function) bool {
-	for other := range e.strays[p.Path] {
+	for other := range e.strays[p.path] {
 		if e.goroutine(other) != e.goroutine(fn) {
 			return true
 		}
@@ -465,7 +465,7 @@ func (e *engine) goroutine(fn *ssa.Function) *ssa.Function {
 }
 
 // hasWriter reports whether somebody is seen to lock for writing.
-func (e *engine) hasWriter(class string, p Path) bool {
+func (e *engine) hasWriter(class string, p path) bool {
 	if class == "" {
 		return e.written[p]
 	}
@@ -477,7 +477,7 @@ func (f *flow) emit(ev event) {
 		return
 	}
 	ev.fn = f.fn
-	k := eventKey{ev.kind, ev.at, ev.hold.by, ev.lock.Path, ev.acquire.Class, ev.acquire.Mode, len(ev.acquire.Trace), ev.block.What, ev.helper, ev.never}
+	k := eventKey{ev.kind, ev.at, ev.hold.by, ev.lock.path, ev.acquire.Class, ev.acquire.Mode, len(ev.acquire.Trace), ev.block.What, ev.helper, ev.never}
 	if f.e.eventSeen[k] {
 		return // another state has come to the same
 	}
@@ -489,7 +489,7 @@ func (f *flow) emit(ev event) {
 }
 
 // asked notes a lock operation that is written here.
-func (e *engine) asked(f *flow, s *state, a Acquire, at ssa.CallInstruction) {
+func (e *engine) asked(f *flow, s *state, a acquire, at ssa.CallInstruction) {
 	for _, old := range e.asks {
 		if old.at == at {
 			return

@@ -25,9 +25,9 @@ func (f *flow) finish() {
 	forgotten := f.leaks()
 	handed := returnsFunc(f.fn)
 	for _, x := range f.exits {
-		out := Exit{Results: x.results, Guards: x.guards}
+		out := wayOut{Results: x.results, Guards: x.guards}
 		for _, h := range x.held {
-			if !h.stale && !h.handed && !h.scoped && !handed && !forgotten[leakKey{h.lock.Path, h.by}] {
+			if !h.stale && !h.handed && !h.scoped && !handed && !forgotten[leakKey{h.lock.path, h.by}] {
 				out.Holds = append(out.Holds, h.held())
 			}
 		}
@@ -56,7 +56,7 @@ func (f *flow) pair(s *state) {
 	for i := 0; i < len(s.freed); i++ {
 		for j, h := range s.held {
 			if h.lock.class == s.freed[i].lock.class && h.mode == s.freed[i].mode && (vague(h.lock) || vague(s.freed[i].lock) || !h.lock.exact()) {
-				f.e.served[freeKey{f.fn, s.freed[i].lock.Path}] = true
+				f.e.served[freeKey{f.fn, s.freed[i].lock.path}] = true
 				s.held = append(s.held[:j:j], s.held[j+1:]...)
 				s.freed = append(s.freed[:i:i], s.freed[i+1:]...)
 				i--
@@ -66,7 +66,7 @@ func (f *flow) pair(s *state) {
 	}
 }
 
-func sortHolds(hs []Held) {
+func sortHolds(hs []heldLock) {
 	sort.SliceStable(hs, func(i, j int) bool {
 		if hs[i].Class != hs[j].Class {
 			return hs[i].Class < hs[j].Class
@@ -77,7 +77,7 @@ func sortHolds(hs []Held) {
 
 // simplify makes one exit of exits that leave the same locks, and of too many exits what they have in common,
 // which is not the whole of it.
-func simplify(xs []Exit) (out []Exit, whole bool) {
+func simplify(xs []wayOut) (out []wayOut, whole bool) {
 	if len(xs) == 0 {
 		return nil, true
 	}
@@ -92,8 +92,8 @@ func simplify(xs []Exit) (out []Exit, whole bool) {
 	if len(xs) <= maxExits {
 		return xs, true
 	}
-	common := func(of func(Exit) []Held) []Held {
-		var out []Held
+	common := func(of func(wayOut) []heldLock) []heldLock {
+		var out []heldLock
 	next:
 		for _, h := range of(xs[0]) {
 			for _, x := range xs[1:] {
@@ -109,9 +109,9 @@ func simplify(xs []Exit) (out []Exit, whole bool) {
 		}
 		return out
 	}
-	return []Exit{{
-		Holds: common(func(x Exit) []Held { return x.Holds }),
-		Frees: common(func(x Exit) []Held { return x.Frees }),
+	return []wayOut{{
+		Holds: common(func(x wayOut) []heldLock { return x.Holds }),
+		Frees: common(func(x wayOut) []heldLock { return x.Frees }),
 	}}, false
 }
 
@@ -127,7 +127,7 @@ func returnsFunc(fn *ssa.Function) bool {
 }
 
 type leakKey struct {
-	lock Path
+	lock path
 	by   ssa.Instruction
 }
 
@@ -141,19 +141,19 @@ func (f *flow) leaks() map[leakKey]bool {
 	}
 	for _, x := range f.exits {
 		for _, h := range x.held {
-			k := leakKey{h.lock.Path, h.by}
+			k := leakKey{h.lock.path, h.by}
 			if h.stale || h.handed || h.scoped || !h.lock.exact() || vague(h.lock) {
 				continue
 			}
 			ev := event{kind: leak, at: x.at, hold: h, lock: h.lock, helper: true, never: true}
 			others, differ := 0, 0
 			for _, y := range f.exits {
-				if y.holds(h.lock.Path) {
+				if y.holds(h.lock.path) {
 					continue
 				}
 				others++
 				apart := differs(x.results, y.results) || opposed(x.guards, y.guards)
-				never := !y.had(h.lock.Path)
+				never := !y.had(h.lock.path)
 				if apart {
 					differ++
 				}
@@ -169,14 +169,14 @@ func (f *flow) leaks() map[leakKey]bool {
 				// Every return keeps the lock. That is a helper's way, but for one that gives the lock back in a loop
 				// and forgets it on the way out, or has asked with a context and let nobody unlock.
 				switch {
-				case x.had(h.lock.Path):
+				case x.had(h.lock.path):
 					ev.helper, ev.never = true, false
 				case h.ctx:
 					ev.kind = ctxLeak
 				default:
 					continue
 				}
-			} else if h.ctx && others == differ && ev.helper && !f.anyHad(h.lock.Path) {
+			} else if h.ctx && others == differ && ev.helper && !f.anyHad(h.lock.path) {
 				ev.kind = ctxLeak
 			}
 			if ev.kind == leak && !ev.helper && !ev.never {
@@ -191,25 +191,25 @@ func (f *flow) leaks() map[leakKey]bool {
 	return sure
 }
 
-func (s *state) holds(p Path) bool {
+func (s *state) holds(p path) bool {
 	for _, h := range s.held {
-		if h.lock.Path == p {
+		if h.lock.path == p {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *state) had(p Path) bool {
+func (s *state) had(p path) bool {
 	for _, h := range s.past {
-		if h.lock.Path == p {
+		if h.lock.path == p {
 			return true
 		}
 	}
 	return false
 }
 
-func (f *flow) anyHad(p Path) bool {
+func (f *flow) anyHad(p path) bool {
 	for _, x := range f.exits {
 		if x.had(p) {
 			return true
@@ -229,7 +229,7 @@ func differs(a, b string) bool {
 }
 
 // opposed reports whether two ways through a function are chosen by its caller.
-func opposed(a, b []Guard) bool {
+func opposed(a, b []guard) bool {
 	for _, g := range a {
 		for _, h := range b {
 			if g.Param == h.Param && g.value == h.value && g.Equals == h.Equals && g.Is != h.Is {

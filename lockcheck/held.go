@@ -15,7 +15,7 @@ import (
 // A hold is a lock that is held at some point of a function.
 type hold struct {
 	lock   place
-	mode   Mode
+	mode   mode
 	by     ssa.Instruction // what took it: the operation, or the call inside which it was taken
 	at     string
 	ctx    bool // taken by a call that may fail
@@ -26,15 +26,15 @@ type hold struct {
 	try    bool // of what was not got: by a TryLock
 }
 
-func (h hold) held() Held {
-	return Held{Lock: h.lock.Path, Class: h.lock.class, Mode: h.mode, At: h.at, Bridge: h.bridge}
+func (h hold) held() heldLock {
+	return heldLock{Lock: h.lock.path, Class: h.lock.class, Mode: h.mode, At: h.at, Bridge: h.bridge}
 }
 
 // A cond is a condition that a path of execution has decided: that a value is true, or that it equals a
 // constant. A variable in memory is named by its path.
 type cond struct {
 	value  ssa.Value
-	path   Path
+	path   path
 	equals string
 }
 
@@ -69,13 +69,13 @@ func (s *state) clone() *state {
 type flow struct {
 	e      *engine
 	fn     *ssa.Function
-	sum    *Summary
+	sum    *summary
 	report bool // events count: the function is looked at for itself, with nothing known of its arguments
 	useful map[cond]bool
 	seen   map[*ssa.BasicBlock]map[string][]map[cond]bool
 	exits  []exit
 	budget int
-	ret    []Return
+	ret    []returned
 	locks  bool // some instruction changes what is held
 	unsure bool // some call may take locks that are not known
 
@@ -91,7 +91,7 @@ type exit struct {
 	*state
 	at      ssa.Instruction
 	results string
-	guards  []Guard
+	guards  []guard
 }
 
 const (
@@ -102,7 +102,7 @@ const (
 // explore runs the function from its entry. Most functions do nothing to locks
 // but call functions that take and release some; conditions do not matter for them, and they are done when
 // that shows.
-func (e *engine) explore(fn *ssa.Function, report bool) *Summary {
+func (e *engine) explore(fn *ssa.Function, report bool) *summary {
 	f := &flow{e: e, fn: fn, report: report, simple: true, useful: map[cond]bool{}}
 	for _, p := range fn.Params {
 		if isBool(p.Type()) {
@@ -117,7 +117,7 @@ func (e *engine) explore(fn *ssa.Function, report bool) *Summary {
 }
 
 func (f *flow) run() {
-	f.sum, f.exits, f.ret, f.budget = &Summary{}, nil, nil, stepBudget
+	f.sum, f.exits, f.ret, f.budget = &summary{}, nil, nil, stepBudget
 	f.unlocks, f.unlockIndex = nil, map[unlockKey]*unlock{}
 	f.seen = map[*ssa.BasicBlock]map[string][]map[cond]bool{}
 	f.calls, f.returned = map[callTarget]*seenCall{}, map[ssa.Instruction]bool{}
@@ -286,7 +286,7 @@ func (e *engine) key(s *state) string {
 					flags |= 8 << j
 				}
 			}
-			b = strconv.AppendInt(append(b, ' '), int64(e.id(h.lock.Path)), 36)
+			b = strconv.AppendInt(append(b, ' '), int64(e.id(h.lock.path)), 36)
 			b = strconv.AppendInt(append(b, '.'), int64(e.id(h.by)), 36)
 			b = strconv.AppendInt(append(b, '.'), flags, 36)
 		}
@@ -296,7 +296,7 @@ func (e *engine) key(s *state) string {
 	part('x', s.failed)
 	b = append(b, 'p') // of what was given back, the path is enough
 	for _, h := range s.past {
-		b = strconv.AppendInt(append(b, ' '), int64(e.id(h.lock.Path)), 36)
+		b = strconv.AppendInt(append(b, ' '), int64(e.id(h.lock.path)), 36)
 		if h.stale {
 			b = append(b, '!')
 		}
@@ -341,7 +341,7 @@ func (e *engine) usefulConds(fn *ssa.Function) map[cond]bool {
 			if mc, ok := instr.(*ssa.MakeClosure); ok {
 				for _, b := range mc.Bindings { // flags that a function literal looks at
 					if a, ok := b.(*ssa.Alloc); ok && isBool(deref(a.Type())) {
-						count[cond{path: f.e.place(a).Path}] += 2
+						count[cond{path: f.e.place(a).path}] += 2
 					}
 				}
 			}
@@ -463,11 +463,11 @@ func (f *flow) variable(v ssa.Value) cond {
 		}
 		a, ok := addr.(*ssa.Alloc)
 		if !ok {
-			return cond{path: f.e.place(load.X).Path}
+			return cond{path: f.e.place(load.X).path}
 		}
 		val := onlyStore(a)
 		if val == nil {
-			return cond{path: f.e.place(load.X).Path}
+			return cond{path: f.e.place(load.X).path}
 		}
 		v = val // a variable that is assigned once is its value, in function literals too
 	}
@@ -489,8 +489,8 @@ func (f *flow) chosen(k cond) bool {
 	return param && k.value.Parent() == f.fn || k.value.Parent() != f.fn && k.value.Parent() != nil
 }
 
-func (f *flow) newGuard(k cond, is bool) Guard {
-	g := Guard{Param: -1, Equals: k.equals, Is: is, value: k.value}
+func (f *flow) newGuard(k cond, is bool) guard {
+	g := guard{Param: -1, Equals: k.equals, Is: is, value: k.value}
 	if k.value == nil {
 		g.value = k.path.Root.value
 	}
@@ -503,8 +503,8 @@ func (f *flow) newGuard(k cond, is bool) Guard {
 }
 
 // guards are the conditions of a state that callers can decide.
-func (f *flow) guards(s *state) []Guard {
-	var out []Guard
+func (f *flow) guards(s *state) []guard {
+	var out []guard
 	for k, v := range s.conds {
 		if !f.chosen(k) {
 			continue
@@ -589,7 +589,7 @@ func (f *flow) redefine(s *state, v ssa.Value) {
 
 // stored accounts for an assignment to the variable at addr.
 func (f *flow) stored(s *state, addr, val ssa.Value) {
-	p := f.e.place(addr).Path
+	p := f.e.place(addr).path
 	for k := range s.conds {
 		if k.path.Root == p.Root && k.path.Root.Kind != rootUnknown && strings.HasPrefix(k.path.Steps, p.Steps) {
 			delete(s.conds, k)
@@ -646,14 +646,14 @@ func (f *flow) step(s *state, instr ssa.Instruction) []*state {
 	case *ssa.Store:
 		f.stored(s, instr.Addr, instr.Val)
 	case *ssa.Send:
-		f.blocked(s, Block{What: "send on " + f.e.describe(instr.Chan), Bounded: f.e.roomy(instr.Chan)}, instr)
+		f.blocked(s, block{What: "send on " + f.e.describe(instr.Chan), Bounded: f.e.roomy(instr.Chan)}, instr)
 	case *ssa.UnOp:
 		if instr.Op == token.ARROW {
-			f.blocked(s, Block{What: "receive from " + f.e.describe(instr.X), Bounded: f.e.ends(instr.X)}, instr)
+			f.blocked(s, block{What: "receive from " + f.e.describe(instr.X), Bounded: f.e.ends(instr.X)}, instr)
 		}
 	case *ssa.Select:
 		if instr.Blocking {
-			b := Block{What: "select"}
+			b := block{What: "select"}
 			for _, c := range instr.States {
 				b.Bounded = b.Bounded || f.e.ends(c.Chan)
 			}
@@ -700,8 +700,8 @@ func (f *flow) deferred(s *state, d *ssa.Defer) {
 		if o, ok := operation(m); ok && o.kind == opAcquire && !o.try {
 			p := f.e.receiver(&d.Call)
 			for _, h := range s.held {
-				if h.lock.Path == p.Path {
-					f.emit(event{kind: deferLock, at: d, hold: h, lock: p, acquire: Acquire{Mode: o.mode}})
+				if h.lock.path == p.path {
+					f.emit(event{kind: deferLock, at: d, hold: h, lock: p, acquire: acquire{Mode: o.mode}})
 				}
 			}
 		}
@@ -756,12 +756,12 @@ func (f *flow) panics(s *state, p *ssa.Panic) {
 // returnsPlace keeps what every return agrees on about where results come from.
 func (f *flow) returnsPlace(r *ssa.Return) {
 	for i, v := range r.Results {
-		var ret Return
+		var ret returned
 		if isReference(v.Type()) && !isNil(v) {
 			p := f.e.place(v)
 			switch {
 			case p.Root.Kind == rootGlobal || p.Root.Kind == rootParam && p.Root.fn == f.fn:
-				ret = Return{Alias: &p.Path, Class: p.class}
+				ret = returned{Alias: &p.path, Class: p.class}
 			case p.Root.Kind == rootLocal && p.Steps == "":
 				if a, ok := p.Root.value.(*ssa.Alloc); ok {
 					ret.Fields = f.e.freshFields(a)
@@ -786,7 +786,7 @@ func (f *flow) returnsPlace(r *ssa.Return) {
 }
 
 // freshFields are the fields of a new object that lead to what the caller gave.
-func (e *engine) freshFields(a *ssa.Alloc) (out []Field) {
+func (e *engine) freshFields(a *ssa.Alloc) (out []pathField) {
 	st, ok := deref(a.Type()).Underlying().(*types.Struct)
 	if !ok {
 		return nil
@@ -798,7 +798,7 @@ func (e *engine) freshFields(a *ssa.Alloc) (out []Field) {
 			continue
 		}
 		if p := e.place(val); p.Root.Kind == rootParam && p.Root.fn == origin(a.Parent()) || p.Root.Kind == rootGlobal {
-			out = append(out, Field{name, p.Path})
+			out = append(out, pathField{name, p.path})
 		}
 	}
 	return out

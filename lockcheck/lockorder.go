@@ -12,27 +12,27 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// An Edge says that a lock of class To was taken while one of class From was held.
-type Edge struct {
+// An edge says that a lock of class To was taken while one of class From was held.
+type edge struct {
 	From, To    string
-	Held, Taken Mode
+	Held, Taken mode
 	HeldAt      string
 	Gates       []string // classes of the other locks held
 	Bounded     bool     // To was asked for with a context, so the wait ends
-	Trace       []Frame
+	Trace       []frame
 	Pkg         string
 	pos         token.Pos     // in this package only
 	own         *ssa.Function // the function whose local variables both locks are
 	in          *ssa.Function // the function that holds From
 }
 
-func (e Edge) key() string {
+func (e edge) key() string {
 	return fmt.Sprint(e.From, e.To, e.Held, e.Taken, e.Bounded, e.Gates, e.own != nil)
 }
 
 // A packageFact carries the order in which a package and everything it imports take locks.
 type packageFact struct {
-	Edges   []Edge
+	Edges   []edge
 	Writers []string
 }
 
@@ -53,7 +53,7 @@ const maxEdges = 4000
 // goes through.
 func (f *packageFact) trim() {
 	seen := map[string]bool{}
-	var kept []Edge
+	var kept []edge
 	for _, e := range f.Edges {
 		if pkg, _, _ := strings.Cut(e.To, "."); seen[e.key()] || standard(pkg) || len(kept) >= maxEdges {
 			continue
@@ -89,7 +89,7 @@ func (e *engine) importPackages() *packageFact {
 	return all
 }
 
-func (e *engine) edge(x Edge) {
+func (e *engine) edge(x edge) {
 	sort.Strings(x.Gates)
 	x.Pkg = e.pass.Pkg.Path()
 	if !e.edgeSeen[x.key()] {
@@ -226,9 +226,9 @@ Good: one order everywhere, or the first lock given back before the second is ta
 func lockorder(r *reporter, res *flowResult) {
 	// res.edges are this package's; res.all are all of them. Of edges that look the same to other packages,
 	// keep this package's, which have positions.
-	graph := map[string][]Edge{}
+	graph := map[string][]edge{}
 	seen := map[string]bool{}
-	for _, e := range append(append([]Edge(nil), res.edges...), res.all...) {
+	for _, e := range append(append([]edge(nil), res.edges...), res.all...) {
 		if !seen[e.key()] {
 			seen[e.key()] = true
 			graph[e.From] = append(graph[e.From], e)
@@ -303,9 +303,9 @@ const (
 
 // cycles lists simple cycles of classes, short ones first, as lists of parallel edges. Each is found from
 // its smallest class, by a search that deepens and goes only where the way back is short enough.
-func cycles(graph map[string][]Edge, nodes []string) [][][]Edge {
+func cycles(graph map[string][]edge, nodes []string) [][][]edge {
 	next, prev := map[string][]string{}, map[string][]string{}
-	between := map[[2]string][]Edge{}
+	between := map[[2]string][]edge{}
 	for _, from := range nodes {
 		for _, e := range graph[from] {
 			k := [2]string{from, e.To}
@@ -317,7 +317,7 @@ func cycles(graph map[string][]Edge, nodes []string) [][][]Edge {
 		}
 		sort.Strings(next[from])
 	}
-	var out [][][]Edge
+	var out [][][]edge
 	for _, start := range nodes {
 		back := map[string]int{start: 0} // steps to start, over larger classes
 		for queue := []string{start}; len(queue) > 0; queue = queue[1:] {
@@ -339,7 +339,7 @@ func cycles(graph map[string][]Edge, nodes []string) [][][]Edge {
 						return
 					}
 					if n == start && len(path) == length {
-						var c [][]Edge
+						var c [][]edge
 						for i := range path {
 							c = append(c, between[[2]string{path[i], path[(i+1)%len(path)]}])
 						}
@@ -364,8 +364,8 @@ func cycles(graph map[string][]Edge, nodes []string) [][][]Edge {
 }
 
 // choose picks one edge for each step so that the circle can close, or returns nil.
-func choose(cycle [][]Edge, writers map[string]bool) []Edge {
-	pick := make([]Edge, len(cycle))
+func choose(cycle [][]edge, writers map[string]bool) []edge {
+	pick := make([]edge, len(cycle))
 	tries := 0
 	var try func(i int) bool
 	try = func(i int) bool {
@@ -390,10 +390,10 @@ func choose(cycle [][]Edge, writers map[string]bool) []Edge {
 }
 
 // closes reports whether goroutines that take the edges' locks can wait for one another.
-func closes(cycle []Edge, writers map[string]bool) bool {
+func closes(cycle []edge, writers map[string]bool) bool {
 	for i, e := range cycle {
 		hold := cycle[(i+1)%len(cycle)].Held // how e.To is held by the next
-		if e.Taken == Read && hold == Read && !writers[e.To] {
+		if e.Taken == readMode && hold == readMode && !writers[e.To] {
 			return false
 		}
 	}
@@ -419,7 +419,7 @@ func closes(cycle []Edge, writers map[string]bool) bool {
 }
 
 // seenBelow reports whether an import has all of the cycle, and so has reported it.
-func (res *flowResult) seenBelow(cycle []Edge) bool {
+func (res *flowResult) seenBelow(cycle []edge) bool {
 	for _, imp := range res.pass.Pkg.Imports() {
 		var fact packageFact
 		if !res.pass.ImportPackageFact(imp, &fact) {

@@ -10,21 +10,21 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// An Outcome is what a call's coming back says of its arguments. A test's helper that ends the test when it is
+// An outcome is what a call's coming back says of its arguments. A test's helper that ends the test when it is
 // given an error comes back only for nil, and what follows it is reached on no other path.
-type Outcome struct {
+type outcome struct {
 	Never   bool    // it does not come back
 	Always  byte    // t or f: its only result
-	Returns []Guard // hold whenever it comes back
-	True    []Guard // hold whenever it comes back with true, its only result
-	False   []Guard // the same of false
+	Returns []guard // hold whenever it comes back
+	True    []guard // hold whenever it comes back with true, its only result
+	False   []guard // the same of false
 }
 
-func (o Outcome) empty() bool {
+func (o outcome) empty() bool {
 	return !o.Never && o.Always == 0 && len(o.Returns)+len(o.True)+len(o.False) == 0
 }
 
-func (o Outcome) portable() Outcome {
+func (o outcome) portable() outcome {
 	o.Returns, o.True, o.False = portableGuards(o.Returns), portableGuards(o.True), portableGuards(o.False)
 	return o
 }
@@ -52,11 +52,11 @@ func endsTest(c *ssa.CallCommon) bool {
 
 // outcome reads off a function's body what its coming back says of its parameters. What it says of values that
 // are computed from them is not followed, and neither are functions that recover from panics.
-func (e *engine) outcome(fn *ssa.Function) *Outcome {
+func (e *engine) outcome(fn *ssa.Function) *outcome {
 	if o, ok := e.outcomes[fn]; ok {
 		return o
 	}
-	o := &Outcome{}
+	o := &outcome{}
 	e.outcomes[fn] = o // nothing is known of a function that calls itself
 	if len(fn.Blocks) == 0 {
 		if s := e.importSummary(fn); s != nil {
@@ -129,15 +129,15 @@ func (r *reach) block(b *ssa.BasicBlock, known map[cond]bool) {
 	}
 }
 
-func (r *reach) callee(c *ssa.Call) *Outcome {
+func (r *reach) callee(c *ssa.Call) *outcome {
 	if fn := c.Call.StaticCallee(); fn != nil {
 		return r.f.e.outcome(origin(fn))
 	}
-	return &Outcome{}
+	return &outcome{}
 }
 
 // learn adds what a call says of its arguments, and reports whether that can be.
-func (r *reach) learn(known map[cond]bool, guards []Guard, c *ssa.Call) bool {
+func (r *reach) learn(known map[cond]bool, guards []guard, c *ssa.Call) bool {
 	for _, g := range guards {
 		if g.Param < 0 || g.Param >= len(c.Call.Args) {
 			continue
@@ -189,7 +189,7 @@ func (r *reach) set(known map[cond]bool, k cond, is bool) bool {
 }
 
 // conclude sums up the returns.
-func (r *reach) conclude(o *Outcome) {
+func (r *reach) conclude(o *outcome) {
 	if len(r.returns) == 0 {
 		o.Never = true
 		return
@@ -228,13 +228,13 @@ func (r *reach) conclude(o *Outcome) {
 	}
 }
 
-func (r *reach) guards(known map[cond]bool) (out []Guard) {
+func (r *reach) guards(known map[cond]bool) (out []guard) {
 	for k, is := range known {
 		g := r.f.newGuard(k, is)
 		g.value = nil // the parameter says it
 		out = append(out, g)
 	}
-	slices.SortFunc(out, func(a, b Guard) int {
+	slices.SortFunc(out, func(a, b guard) int {
 		return cmp.Or(cmp.Compare(a.Param, b.Param), cmp.Compare(a.Equals, b.Equals))
 	})
 	return out

@@ -42,4 +42,4 @@ Good:
 	}
 })
 
-var unlockName = map[Mode]string{Read: "RUnlock", Upgradable: "UUnlock", Write: "Unlock"}
+var unlockName = map[mode]string{readMode: "RUnlock", upgradableMode: "UUnlock", writeMode: "Unlock"}
