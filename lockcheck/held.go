@@ -330,6 +330,9 @@ func (e *engine) usefulConds(fn *ssa.Function) map[cond]bool {
 				}
 			}
 			if c, ok := instr.(ssa.CallInstruction); ok {
+				for _, k := range f.required(c) {
+					count[k]++
+				}
 				for _, arg := range c.Common().Args { // what is passed on may choose what the callee locks
 					if isBool(arg.Type()) {
 						if k, _, ok := f.condOf(arg); ok {
@@ -605,7 +608,10 @@ func (f *flow) stored(s *state, addr, val ssa.Value) {
 	if !isReference(val.Type()) {
 		return
 	}
-	for _, hs := range [][]hold{s.held, s.past, s.freed} {
+	for i, hs := range [][]hold{s.held, s.past, s.freed} {
+		if i > 0 && isNil(val) {
+			break // which is no other lock
+		}
 		for i, h := range hs {
 			if h.lock.Root == p.Root && p.Root.Kind != rootUnknown && strings.HasPrefix(h.lock.Steps, p.Steps) {
 				hs[i].stale = true

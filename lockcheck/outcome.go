@@ -251,6 +251,23 @@ func common(a, b map[cond]bool) map[cond]bool {
 	return out
 }
 
+// required are the conditions without which a call does not come back.
+func (f *flow) required(c ssa.CallInstruction) (out []cond) {
+	call, ok := c.(*ssa.Call)
+	if !ok || call.Call.StaticCallee() == nil {
+		return nil
+	}
+	for _, g := range f.e.outcome(origin(call.Call.StaticCallee())).Returns {
+		if g.Param < 0 || g.Param >= len(call.Call.Args) {
+			continue
+		}
+		if g.Equals == "nil" { // a bool's condition counts as that of any argument does
+			out = append(out, f.nilCond(call.Call.Args[g.Param]))
+		}
+	}
+	return out
+}
+
 // comesBack notes what a call's coming back says of its arguments, and reports whether it can on this path.
 func (f *flow) comesBack(s *state, t target, c ssa.CallInstruction) bool {
 	if _, ok := c.(*ssa.Call); !ok || t.fn == nil || t.dynamic || t.printed != "" {

@@ -201,3 +201,25 @@ func afterPositive(s *store, n int) {
 	require.Positive(n)
 	s.mu.Unlock() // want `s.mu is unlocked here a second time on some path`
 }
+
+// The error is of a call, and what ends the test is told of it where it is known to be one.
+func afterBranch(t *testing.T, s *store) {
+	s.mu.Lock()
+	err := s.save()
+	if err != nil {
+		s.mu.Unlock()
+		noError(t, err)
+	}
+	if err = s.save(); err != nil {
+		s.mu.Unlock()
+		noError(t, err)
+	}
+	s.mu.Unlock()
+}
+
+func (s *store) save() error {
+	if s.n > 1 {
+		return errClosed
+	}
+	return nil
+}

@@ -142,3 +142,21 @@ func (t *tray) AddTwice() {
 	t.add()
 	t.add() // want `t.mu is unlocked here a second time on some path`
 }
+
+func open(fail error) (b *box, err error) {
+	b = &box{}
+	b.mu.Lock()
+	done := false
+	defer func() { // want `b.mu is unlocked here a second time on some path`
+		if !done {
+			b.mu.Unlock()
+		}
+	}()
+	if fail != nil {
+		b.mu.Unlock()
+		return nil, fail
+	}
+	done = true
+	b.mu.Unlock()
+	return b, nil
+}
