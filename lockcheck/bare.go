@@ -25,6 +25,7 @@ type freeKey struct {
 type freeing struct {
 	freeKey
 	always bool // whatever way the callee takes
+	chosen bool // on a way that the caller decides
 }
 
 // An unlock is a place where a function gives back a lock, itself or by a call.

@@ -94,7 +94,7 @@ func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallIns
 		}
 		f.take(s, h)
 	case opRelease:
-		if !fixed(common) {
+		if h.sure = fixed(common); !h.sure {
 			f.e.pointers[lock.class] = true
 		}
 		f.release(s, h, instr, nil)
@@ -223,13 +223,16 @@ func (f *flow) release(s *state, h hold, instr ssa.CallInstruction, via *freeing
 	}
 	for _, p := range s.past {
 		if p.lock.path == h.lock.path && h.lock.exact() && !p.stale {
+			if via != nil && !via.always && !via.chosen {
+				return // the callee may know better
+			}
 			f.emit(event{kind: unheld, at: instr, hold: p, lock: h.lock, acquire: acquire{Mode: h.mode}})
 			return
 		}
 	}
 	for _, x := range s.freed {
 		if x.lock.path == h.lock.path {
-			if h.lock.exact() && !vague(h.lock) && !x.stale && x.mode == h.mode && !f.unsure {
+			if h.sure && x.sure && h.lock.exact() && h.lock.Root.Kind != rootLocal && !x.stale && x.mode == h.mode && !f.unsure {
 				f.emit(event{kind: unheldAgain, at: instr, hold: x, lock: h.lock, acquire: acquire{Mode: h.mode}})
 			}
 			return
@@ -606,13 +609,13 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 		}
 		for _, h := range x.Frees {
 			p := tr(h.Lock, h.Class)
-			via := freeing{freeKey{t.fn, h.Lock}, len(exits) == 1}
+			via := freeing{freeKey{t.fn, h.Lock}, len(exits) == 1 && !t.sum.Unsure, len(x.Guards) > 0}
 			if p.Root.Kind == rootUnknown {
 				f.expects(n, p, via.freeKey)
 				n.handClass(h.Class)
 				continue
 			}
-			f.release(n, hold{lock: p, mode: h.Mode, by: c, at: here.At, bridge: h.Bridge}, c, &via)
+			f.release(n, hold{lock: p, mode: h.Mode, by: c, at: here.At, bridge: h.Bridge, sure: via.always}, c, &via)
 		}
 		for _, h := range x.Holds {
 			p := tr(h.Lock, h.Class)

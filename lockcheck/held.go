@@ -24,6 +24,7 @@ type hold struct {
 	stale  bool // the path has been assigned since, and names another lock now
 	handed bool // something else may release it: a goroutine, a closure that was passed on
 	try    bool // of what was not got: by a TryLock
+	sure   bool // of what was given back: whatever way a callee takes, and it is the lock itself that is named
 }
 
 func (h hold) held() heldLock {

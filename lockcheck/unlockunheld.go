@@ -31,6 +31,9 @@ Good:
 		case unheld:
 			r.report(Warning, ev.pos, nil, "%s is unlocked here a second time on some path: it was %s and has been given back since. Unlock it once on each path", ev.lock, taken(ev.hold))
 		case unheldAgain:
+			if res.pointers[ev.lock.class] {
+				continue
+			}
 			r.report(Warning, ev.pos, nil, "%s is unlocked here a second time on some path: it has been given back at %s. Unlock it once on each path", ev.lock, ev.hold.at)
 		case unheldTry:
 			r.report(Warning, ev.pos, nil, "%s is unlocked here also where the try at %s has failed. Unlock it only where the try has returned true", ev.lock, ev.hold.at)

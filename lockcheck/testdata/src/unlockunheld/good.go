@@ -267,3 +267,34 @@ func lockAll(l *link) {
 		l.mu.Lock()
 	}
 }
+
+// scan keeps the lock, and next gives it back if it was kept.
+type rows struct {
+	mu   sync.RWMutex
+	kept bool
+}
+
+func (r *rows) scan() {
+	r.mu.RLock()
+	r.kept = true
+}
+
+func (r *rows) giveBack() {
+	if r.kept {
+		r.kept = false
+		r.mu.RUnlock()
+	}
+}
+
+func (r *rows) next() {
+	r.giveBack()
+	r.mu.RLock()
+	r.mu.RUnlock()
+	r.giveBack()
+}
+
+func (r *rows) each() {
+	r.scan()
+	r.next()
+	r.giveBack()
+}
