@@ -609,7 +609,7 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 		}
 		for _, h := range x.Frees {
 			p := tr(h.Lock, h.Class)
-			via := freeing{freeKey{t.fn, h.Lock}, len(exits) == 1 && !t.sum.Unsure, len(x.Guards) > 0}
+			via := freeing{freeKey{t.fn, h.Lock}, len(exits) == 1 && !t.sum.Unsure, chosen(x, exits, h.Lock)}
 			if p.Root.Kind == rootUnknown {
 				f.expects(n, p, via.freeKey)
 				n.handClass(h.Class)
@@ -630,6 +630,17 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 		return []*state{s}
 	}
 	return out
+}
+
+// chosen reports whether a caller decides that a callee gives a lock back, as it does in the way out x.
+func chosen(x wayOut, all []wayOut, lock path) bool {
+	for _, y := range all {
+		frees := slices.ContainsFunc(y.Frees, func(h heldLock) bool { return h.Lock == lock })
+		if !frees && !opposed(x.Guards, y.Guards) {
+			return false
+		}
+	}
+	return true
 }
 
 // handsOut reports whether a function returns an object.

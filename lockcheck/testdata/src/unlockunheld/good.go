@@ -298,3 +298,15 @@ func (r *rows) each() {
 	r.next()
 	r.giveBack()
 }
+
+func (r *rows) nextOrClose(last bool) {
+	done := false
+	defer func() {
+		if done {
+			r.giveBack()
+		}
+	}()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	done = last
+}
