@@ -294,14 +294,14 @@ func (f *flow) acquired(s *state, a acquire, lock place, instr ssa.Instruction) 
 			}
 		case f.report:
 			x := edge{From: h.lock.class, To: a.Class, Held: h.mode, Taken: a.Mode, HeldAt: h.at, Bounded: a.Ctx,
-				Trace: a.Trace, pos: instr.Pos(), in: f.fn}
+				Trace: a.Trace, pos: instr.Pos(), in: f.fn, by: h.by, at: instr}
 			for j, g := range s.held {
 				if j != i && !g.stale && g.lock.class != "" && g.lock.class != a.Class && g.lock.class != h.lock.class && !frees(a.After, g) {
 					x.Gates = append(x.Gates, g.lock.class)
 				}
 			}
-			if madeIn(f.fn, h.lock) && madeIn(f.fn, lock) {
-				x.own = f.fn
+			if fn := maker(h.lock); fn != nil && fn == maker(lock) {
+				x.of = fn
 			}
 			f.e.edge(x)
 		}
@@ -385,10 +385,12 @@ func (f *flow) guard(s *state, t target, g guard) (k cond, is, known, val bool) 
 	return k, positive == g.Is, known, val
 }
 
-// madeIn reports whether a lock is in a variable of this very function.
-func madeIn(fn *ssa.Function, p place) bool {
-	a, ok := p.Root.value.(*ssa.Alloc)
-	return ok && a.Parent() == fn && strings.Count(p.Steps, ".") <= 1
+// maker is the function in a variable of which a lock is, or nil.
+func maker(p place) *ssa.Function {
+	if a, ok := p.Root.value.(*ssa.Alloc); ok && strings.Count(p.Steps, ".") <= 1 {
+		return a.Parent()
+	}
+	return nil
 }
 
 // frees reports whether one of the locks is the one that h holds.

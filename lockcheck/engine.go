@@ -122,6 +122,7 @@ type engine struct {
 	writers   map[string]bool                 // classes that someone locks for writing
 	written   map[path]bool                   // the same of local variables
 	spawned   map[*ssa.Function]bool          // function literals that are goroutines
+	forks     map[*ssa.Function]bool          // functions that start function literals as goroutines
 	strays    map[path]map[*ssa.Function]bool // local variables that are unlocked where they were not locked
 	waits     map[string]bool                 // classes whose sections wait for something else
 	asks      []ask
@@ -167,6 +168,7 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 		ids:        map[any]int{},
 		writers:    map[string]bool{},
 		written:    map[path]bool{},
+		forks:      map[*ssa.Function]bool{},
 		spawned:    map[*ssa.Function]bool{},
 		strays:     map[path]map[*ssa.Function]bool{},
 		edgeSeen:   map[string]bool{},
@@ -258,6 +260,7 @@ func (e *engine) index() {
 						e.called[origin(callee)] = true
 						if _, ok := instr.(*ssa.Go); ok {
 							e.spawned[callee] = true
+							e.forks[fn] = true
 						}
 					}
 				}
