@@ -64,13 +64,41 @@ func (e *engine) outcome(fn *ssa.Function) *outcome {
 		}
 		return o
 	}
-	if fn.Recover != nil || len(fn.Params) == 0 {
+	if fn.Recover != nil || len(fn.Params) == 0 || !isPredicate(fn) && !e.mayEnd(fn) {
 		return o
 	}
 	r := &reach{f: &flow{e: e, fn: fn}, in: make([]map[cond]bool, len(fn.Blocks)), returns: map[*ssa.Return]map[cond]bool{}}
 	r.run()
 	r.conclude(o)
 	return o
+}
+
+// isPredicate reports whether a bool is all that a function returns.
+func isPredicate(fn *ssa.Function) bool {
+	results := fn.Signature.Results()
+	return results.Len() == 1 && isBool(results.At(0).Type())
+}
+
+// mayEnd reports whether some instruction of a function may not come back.
+func (e *engine) mayEnd(fn *ssa.Function) bool {
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.Panic:
+				return true
+			case *ssa.Call:
+				if endsTest(&instr.Call) {
+					return true
+				}
+				if callee := instr.Call.StaticCallee(); callee != nil {
+					if o := e.outcome(origin(callee)); o.Never || len(o.Returns) > 0 {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
 }
 
 // A reach finds what is certain of a function's parameters wherever control comes to.
@@ -202,8 +230,7 @@ func (r *reach) conclude(o *outcome) {
 			*to = common(*to, known)
 		}
 	}
-	results := r.f.fn.Signature.Results()
-	predicate := results.Len() == 1 && isBool(results.At(0).Type())
+	predicate := isPredicate(r.f.fn)
 	for ret, known := range r.returns {
 		meet(&all, known)
 		if !predicate {
