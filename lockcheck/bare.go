@@ -178,7 +178,7 @@ func (f *flow) unlocked(s *state, h hold, at ssa.CallInstruction, best int, via 
 // judgeUnlocks says, with the whole package known, which unlocks are of what is not held.
 func (e *engine) judgeUnlocks() {
 	for _, u := range e.unlocks {
-		if !u.bare || u.doubt || e.pointers[u.lock.class] && u.lock.class != "" {
+		if !u.bare || u.doubt || u.unsure || e.pointers[u.lock.class] && u.lock.class != "" {
 			continue
 		}
 		if _, ok := ops[u.fn.Name()]; ok && u.fn.Signature.Recv() != nil {
@@ -192,8 +192,6 @@ func (e *engine) judgeUnlocks() {
 				continue
 			}
 			ev.kind, ev.hold = unheldTry, u.tried[0]
-		case u.unsure:
-			continue
 		case len(u.by) == 0:
 			if !private && (e.expected(u) || !e.alone(u)) {
 				continue
@@ -358,8 +356,8 @@ func bypassed(lock *ssa.BasicBlock, at ssa.Instruction) bool {
 	unlock := at.Block()
 	_, deferred := at.(*ssa.Defer)
 	for d := lock.Idom(); d != nil; d = d.Idom() {
-		if _, ok := d.Instrs[len(d.Instrs)-1].(*ssa.If); !ok {
-			continue
+		if _, ok := d.Instrs[len(d.Instrs)-1].(*ssa.If); !ok || strings.Contains(d.Succs[0].Comment, "switch.") {
+			continue // the cases of a switch may be all there are
 		}
 		for _, around := range d.Succs {
 			if leads(around, lock, d) {

@@ -108,6 +108,29 @@ func (b *box) byKind(k kind) {
 	b.n++
 }
 
+// onlyWrites returns in the other case.
+func (b *box) onlyWrites(k kind) {
+	switch k {
+	case reads:
+		return
+	case writes:
+		b.mu.Lock()
+	}
+	b.n++
+	b.mu.Unlock()
+}
+
+func (b *box) onlyBoxes(v any) {
+	switch v.(type) {
+	case *box:
+		b.mu.Lock()
+	case *pair:
+		return
+	}
+	b.n++
+	b.mu.Unlock()
+}
+
 // first locks in the first round.
 func (b *box) first(rounds int) {
 	for i := range rounds {
