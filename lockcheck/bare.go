@@ -249,11 +249,11 @@ func (e *engine) docs(fn *ssa.Function) string {
 	return ""
 }
 
-// alone reports whether an unlock without any lock in its function has no partner elsewhere that leaves the lock
-// held, and the function has callers.
+// alone reports whether an unlock without any lock in its function is of a lock that only this package can take,
+// and the function has callers.
 func (e *engine) alone(u *unlock) bool {
 	return !u.called && u.fn.Parent() == nil && strings.HasPrefix(u.lock.class, e.pass.Pkg.Path()+".") && !exportedClass(u.lock.class) &&
-		!e.lent[u.lock.class] && (e.called[u.fn] || e.foreign(u.fn))
+		(e.called[u.fn] || e.foreign(u.fn))
 }
 
 // private reports whether the lock is in a variable of the unlocking function that nobody else can lock: its

@@ -31,8 +31,8 @@ Good:
 		case unheld:
 			r.report(Warning, ev.pos, nil, "%s is unlocked here a second time on some path: it was %s and has been given back since. Unlock it once on each path", ev.lock, taken(ev.hold))
 		case unheldAgain:
-			if res.pointers[ev.lock.class] {
-				continue
+			if res.pointers[ev.lock.class] || res.spawned[ev.fn] {
+				continue // perhaps another goroutine has taken it in between
 			}
 			r.report(Warning, ev.pos, nil, "%s is unlocked here a second time on some path: it has been given back at %s. Unlock it once on each path", ev.lock, ev.hold.at)
 		case unheldTry:

@@ -68,14 +68,14 @@ func (b *box) useDrop() {
 	b.dropTwice()
 }
 
-// settle gives the lock back while it works.
+// settle does without the lock while it works.
 func (b *box) settle() {
 	b.mu.Unlock()
 	b.reset()
 	b.mu.Lock()
 }
 
-// sometimes locks and unlocks under one condition, which is asked for twice.
+// sometimes has one condition for both, which it asks for twice.
 func (b *box) sometimes() {
 	if b.concurrent() {
 		b.mu.Lock()
