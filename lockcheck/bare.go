@@ -54,7 +54,7 @@ type unlockBook struct {
 	up       map[freeKey][]freeKey  // callers that did not hold the lock either
 	lent     map[string]bool        // classes that some function keeps for its callers
 	pointers map[string]bool        // classes whose locks are reached by a pointer, and so perhaps by several fields
-	valued   map[*ssa.Function]bool // used as values, or not followed to all their callers
+	valued   map[*ssa.Function]bool // used as values, started as goroutines, or not followed to all their callers
 	invoked  map[string]bool        // names of methods that are called through an interface
 }
 
@@ -222,7 +222,7 @@ func (e *engine) expected(u *unlock) bool {
 			return false
 		}
 		seen[k] = true
-		if e.served[k] || e.spawned[k.fn] || e.valued[k.fn] || e.invoked[k.fn.Name()] && k.fn.Signature.Recv() != nil {
+		if e.served[k] || e.valued[k.fn] || e.invoked[k.fn.Name()] && k.fn.Signature.Recv() != nil {
 			return true
 		}
 		if e.foreign(k.fn) && (u.lock.class == "" || e.lent[u.lock.class] || exportedClass(u.lock.class)) {

@@ -183,3 +183,14 @@ func (c *chain) tryOr(other bool) {
 		c.mu.Unlock()
 	}
 }
+
+// The number says whether the try was lucky.
+func (c *chain) tryCount() {
+	n := 0
+	if c.mu.TryLock() {
+		n = 4
+	}
+	if c.n+n > 3 {
+		c.mu.Unlock()
+	}
+}
