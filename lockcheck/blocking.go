@@ -61,19 +61,19 @@ var waits = map[string]struct{ bounded bool }{
 var queries = map[string]bool{"Query": true, "QueryRow": true, "Exec": true, "Ping": true, "Begin": true, "Prepare": true, "Commit": true, "Rollback": true}
 
 // blocking says whether a call is a wait that is known by name.
-func (e *engine) blocking(m *types.Func, c *ssa.CallCommon) (Block, bool) {
+func (e *engine) blocking(m *types.Func, c *ssa.CallCommon) (block, bool) {
 	name := fullName(m)
 	if w, ok := waits[name]; ok {
-		b := Block{What: name, Bounded: w.bounded}
+		b := block{What: name, Bounded: w.bounded}
 		if name == "(*sync.Cond).Wait" && len(c.Args) > 0 {
 			b.Cond = true
 			cond := e.place(c.Args[0])
 			if call, ok := cond.Root.value.(*ssa.Call); ok && cond.Steps == "" && fullName(called(&call.Call)) == "sync.NewCond" {
 				own := e.place(call.Call.Args[0])
-				b.Own, b.OwnLock = own.Path, own.class
+				b.Own, b.OwnLock = own.path, own.class
 			} else if cond.class != "" {
-				if own := e.unalias(place{Path: Path{Root: cond.Root, Steps: cond.Steps + ".L"}, class: cond.class + ".L"}); own.class != cond.class+".L" {
-					b.Own, b.OwnLock = own.Path, own.class
+				if own := e.unalias(place{path: path{Root: cond.Root, Steps: cond.Steps + ".L"}, class: cond.class + ".L"}); own.class != cond.class+".L" {
+					b.Own, b.OwnLock = own.path, own.class
 				}
 			}
 		}
@@ -84,13 +84,13 @@ func (e *engine) blocking(m *types.Func, c *ssa.CallCommon) (Block, bool) {
 	}
 	if strings.Contains(name, "database/sql.") {
 		if queries[m.Name()] {
-			return Block{What: name}, true
+			return block{What: name}, true
 		}
 		if base, ok := strings.CutSuffix(m.Name(), "Context"); ok && queries[base] || m.Name() == "BeginTx" {
-			return Block{What: name, Bounded: true}, true
+			return block{What: name, Bounded: true}, true
 		}
 	}
-	return Block{}, false
+	return block{}, false
 }
 
 // withContext reports whether a request was made with a context in this function.

@@ -2,6 +2,7 @@ package lockcheck
 
 import (
 	"go/token"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -10,7 +11,7 @@ import (
 // A target is a function that a call may reach.
 type target struct {
 	fn      *ssa.Function // nil when only its summary is known
-	sum     *Summary
+	sum     *summary
 	args    []ssa.Value
 	bound   *ssa.MakeClosure // gives a method value its receiver
 	dynamic bool             // one of several, or not certain
@@ -38,27 +39,30 @@ func (f *flow) call(s *state, c ssa.CallInstruction, at ssa.Instruction) []*stat
 		for _, s := range states {
 			next = append(next, f.apply(s, t, c)...)
 		}
-		states = next
+		states = slices.DeleteFunc(next, func(s *state) bool { return !f.comesBack(s, t, c) })
+	}
+	if _, ok := c.(*ssa.Call); ok && endsTest(common) {
+		return nil
 	}
 	return states
 }
 
 // frame is the step that an instruction of this function is.
-func (f *flow) frame(instr ssa.Instruction) Frame {
-	return Frame{Func: funcName(f.fn), At: f.e.at(instr)}
+func (f *flow) frame(instr ssa.Instruction) frame {
+	return frame{Func: funcName(f.fn), At: f.e.at(instr)}
 }
 
 // operate runs a lock operation.
 func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallInstruction) []*state {
 	lock := f.e.receiver(common)
-	if lock.read && o.mode == Write {
-		o.mode = Read
+	if lock.read && o.mode == writeMode {
+		o.mode = readMode
 	}
 	bridge := isDrawbridge(receiverType(common))
 	f.locks = true
 	h := hold{lock: lock, mode: o.mode, by: instr, at: f.e.at(instr), ctx: o.ctx, bridge: bridge, handed: f.e.handed(lock, f.fn)}
-	acq := Acquire{Lock: lock.Path, Class: lock.class, Mode: o.mode, Try: o.try, Ctx: o.ctx, Bridge: bridge,
-		Trace: []Frame{f.frame(instr)}}
+	acq := acquire{Lock: lock.path, Class: lock.class, Mode: o.mode, Try: o.try, Ctx: o.ctx, Bridge: bridge,
+		Trace: []frame{f.frame(instr)}}
 	value, _ := instr.(*ssa.Call)
 	if o.kind == opAcquire && f.report {
 		f.e.asked(f, s, acq, instr)
@@ -72,7 +76,10 @@ func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallIns
 		case o.try && value != nil:
 			no := s.clone()
 			no.conds[cond{value: value}] = false
+			h.try = true
+			no.fail(h)
 			s.conds[cond{value: value}] = true
+			h.try = false
 			f.take(s, h)
 			return []*state{s, no}
 		case o.ctx && value != nil && len(*value.Referrers()) > 0:
@@ -87,12 +94,15 @@ func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallIns
 		}
 		f.take(s, h)
 	case opRelease:
-		f.release(s, h, instr)
+		if h.sure = fixed(common); !h.sure {
+			f.e.pointers[lock.class] = true
+		}
+		f.release(s, h, instr, nil)
 	case opUpgrade:
 		change := func(s *state) {
 			for i := len(s.held) - 1; i >= 0; i-- {
-				if s.held[i].lock.Path == lock.Path {
-					s.held[i].mode = Write
+				if s.held[i].lock.path == lock.path {
+					s.held[i].mode = writeMode
 					return
 				}
 			}
@@ -111,7 +121,7 @@ func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallIns
 		change(s)
 	case opDowngrade:
 		for i := len(s.held) - 1; i >= 0; i-- {
-			if s.held[i].lock.Path == lock.Path {
+			if s.held[i].lock.path == lock.path {
 				s.held[i].mode = o.mode
 				break
 			}
@@ -131,9 +141,11 @@ func (f *flow) operate(s *state, o op, common *ssa.CallCommon, instr ssa.CallIns
 // take notes a lock as held, or as given back to the caller that held it before.
 func (f *flow) take(s *state, h hold) {
 	f.forget(s, h.by.Block())
+	s.failed = slices.DeleteFunc(s.failed, func(x hold) bool { return x.try && x.lock.path == h.lock.path })
 	for i, x := range s.freed {
-		if x.lock.Path == h.lock.Path {
+		if x.lock.path == h.lock.path {
 			s.freed = append(s.freed[:i:i], s.freed[i+1:]...)
+			f.e.served[freeKey{f.fn, x.lock.path}] = true // given back for a while: whoever calls this holds it
 			return
 		}
 	}
@@ -160,12 +172,22 @@ func (f *flow) forget(s *state, b *ssa.BasicBlock) {
 	}
 }
 
-// release gives h's lock back.
-func (f *flow) release(s *state, h hold, instr ssa.Instruction) {
+// fail notes a lock that was asked for and not got.
+func (s *state) fail(h hold) {
+	for _, x := range s.failed {
+		if x.lock.path == h.lock.path && x.by == h.by {
+			return
+		}
+	}
+	s.failed = append(s.failed, h)
+}
+
+// release gives h's lock back, here or in a callee that expects it to be held.
+func (f *flow) release(s *state, h hold, instr ssa.CallInstruction, via *freeing) {
 	best := -1
 	for i := len(s.held) - 1; i >= 0; i-- {
 		x := s.held[i]
-		if x.lock.Path == h.lock.Path && !x.scoped && (best < 0 || x.mode == h.mode && s.held[best].mode != h.mode) {
+		if x.lock.path == h.lock.path && !x.scoped && (best < 0 || x.mode == h.mode && s.held[best].mode != h.mode) {
 			best = i
 		}
 	}
@@ -178,17 +200,18 @@ func (f *flow) release(s *state, h hold, instr ssa.Instruction) {
 			}
 		}
 	}
+	f.unlocked(s, h, instr, best, via)
 	if best >= 0 {
 		x := s.held[best]
-		if x.mode != h.mode && x.lock.Path == h.lock.Path && !x.stale && !x.handed {
+		if x.mode != h.mode && x.lock.path == h.lock.path && !x.stale && !x.handed {
 			if !f.failedUnlock(s, h, instr) {
-				f.emit(event{kind: mismatch, at: instr, hold: x, lock: h.lock, acquire: Acquire{Mode: h.mode}})
+				f.emit(event{kind: mismatch, at: instr, hold: x, lock: h.lock, acquire: acquire{Mode: h.mode}})
 			}
 		}
 		s.held = append(s.held[:best:best], s.held[best+1:]...)
 		x.stale = false
 		for _, p := range s.past {
-			if p.lock.Path == x.lock.Path && p.mode == x.mode {
+			if p.lock.path == x.lock.path && p.mode == x.mode {
 				return
 			}
 		}
@@ -199,13 +222,19 @@ func (f *flow) release(s *state, h hold, instr ssa.Instruction) {
 		return
 	}
 	for _, p := range s.past {
-		if p.lock.Path == h.lock.Path && h.lock.exact() {
-			f.emit(event{kind: unheld, at: instr, hold: p, lock: h.lock, acquire: Acquire{Mode: h.mode}})
+		if p.lock.path == h.lock.path && h.lock.exact() && !p.stale {
+			if via != nil && !via.always && !via.chosen {
+				return // the callee may know better
+			}
+			f.emit(event{kind: unheld, at: instr, hold: p, lock: h.lock, acquire: acquire{Mode: h.mode}})
 			return
 		}
 	}
 	for _, x := range s.freed {
-		if x.lock.Path == h.lock.Path {
+		if x.lock.path == h.lock.path {
+			if h.sure && x.sure && h.lock.exact() && h.lock.Root.Kind != rootLocal && !x.stale && x.mode == h.mode && !f.unsure {
+				f.emit(event{kind: unheldAgain, at: instr, hold: x, lock: h.lock, acquire: acquire{Mode: h.mode}})
+			}
 			return
 		}
 	}
@@ -216,8 +245,8 @@ func (f *flow) release(s *state, h hold, instr ssa.Instruction) {
 // failedUnlock reports an unlock on the branch where the lock was not got.
 func (f *flow) failedUnlock(s *state, h hold, instr ssa.Instruction) bool {
 	for i, x := range s.failed {
-		if x.lock.Path == h.lock.Path {
-			f.emit(event{kind: failedUse, at: instr, hold: x, lock: h.lock, acquire: Acquire{Mode: h.mode}})
+		if x.lock.path == h.lock.path && !x.try {
+			f.emit(event{kind: failedUse, at: instr, hold: x, lock: h.lock, acquire: acquire{Mode: h.mode}})
 			s.failed = append(s.failed[:i:i], s.failed[i+1:]...)
 			return true
 		}
@@ -239,13 +268,13 @@ func vague(p place) bool {
 
 // acquired checks an acquisition, here or in a callee, against the locks held, and adds it to the summary. It
 // reports whether the acquisition cannot come true.
-func (f *flow) acquired(s *state, a Acquire, lock place, instr ssa.Instruction) (stuck bool) {
+func (f *flow) acquired(s *state, a acquire, lock place, instr ssa.Instruction) (stuck bool) {
 	for i, h := range s.held {
 		if h.stale || a.Try || frees(a.After, h) {
 			continue
 		}
 		switch {
-		case h.lock.Path == lock.Path && lock.exact():
+		case h.lock.path == lock.path && lock.exact():
 			if h.scoped && a.Ctx {
 				continue // the hold is carried in the context; the call joins it or says so
 			}
@@ -257,30 +286,30 @@ func (f *flow) acquired(s *state, a Acquire, lock place, instr ssa.Instruction) 
 				kind = maybeAgain
 			}
 			f.emit(event{kind: kind, at: instr, hold: h, lock: lock, acquire: a})
-			stuck = stuck || kind == again && (h.mode == Write || a.Mode == Write)
+			stuck = stuck || kind == again && (h.mode == writeMode || a.Mode == writeMode)
 		case h.lock.class == "" || a.Class == "":
 		case h.lock.class == a.Class:
-			if a.Dynamic || a.Method || returns(h.lock.Path, lock.Path) {
+			if a.Dynamic || a.Method || returns(h.lock.path, lock.path) {
 				f.emit(event{kind: maybeAgain, at: instr, hold: h, lock: lock, acquire: a})
 			}
 		case f.report:
-			edge := Edge{From: h.lock.class, To: a.Class, Held: h.mode, Taken: a.Mode, HeldAt: h.at, Bounded: a.Ctx,
-				Trace: a.Trace, pos: instr.Pos(), in: f.fn}
+			x := edge{From: h.lock.class, To: a.Class, Held: h.mode, Taken: a.Mode, HeldAt: h.at, Bounded: a.Ctx,
+				Trace: a.Trace, pos: instr.Pos(), in: f.fn, by: h.by, at: instr}
 			for j, g := range s.held {
 				if j != i && !g.stale && g.lock.class != "" && g.lock.class != a.Class && g.lock.class != h.lock.class && !frees(a.After, g) {
-					edge.Gates = append(edge.Gates, g.lock.class)
+					x.Gates = append(x.Gates, g.lock.class)
 				}
 			}
-			if madeIn(f.fn, h.lock) && madeIn(f.fn, lock) {
-				edge.own = f.fn
+			if fn := maker(h.lock); fn != nil && fn == maker(lock) {
+				x.of = fn
 			}
-			f.e.edge(edge)
+			f.e.edge(x)
 		}
 	}
 	switch {
-	case a.Mode != Write:
+	case a.Mode != writeMode:
 	case a.Class == "":
-		f.e.written[lock.Path] = true
+		f.e.written[lock.path] = true
 	default:
 		f.e.writers[a.Class] = true
 	}
@@ -290,7 +319,7 @@ func (f *flow) acquired(s *state, a Acquire, lock place, instr ssa.Instruction) 
 		}
 	}
 	for _, g := range f.guards(s) {
-		if !opposed(a.Guards, []Guard{g}) && !containsGuard(a.Guards, g) {
+		if !opposed(a.Guards, []guard{g}) && !containsGuard(a.Guards, g) {
 			a.Guards = append(a.Guards[:len(a.Guards):len(a.Guards)], g)
 		}
 	}
@@ -298,7 +327,7 @@ func (f *flow) acquired(s *state, a Acquire, lock place, instr ssa.Instruction) 
 	return stuck
 }
 
-func containsGuard(gs []Guard, g Guard) bool {
+func containsGuard(gs []guard, g guard) bool {
 	for _, h := range gs {
 		if h == g {
 			return true
@@ -309,7 +338,7 @@ func containsGuard(gs []Guard, g Guard) bool {
 
 // open reports whether a callee's guards can hold for this call, and which of them are left for this
 // function's own callers to decide.
-func (f *flow) open(s *state, t target, guards []Guard) (open bool, kept []Guard) {
+func (f *flow) open(s *state, t target, guards []guard) (open bool, kept []guard) {
 	for _, g := range guards {
 		k, is, known, val := f.guard(s, t, g)
 		switch {
@@ -325,7 +354,7 @@ func (f *flow) open(s *state, t target, guards []Guard) (open bool, kept []Guard
 
 // guard puts a callee's guard in this function's terms: the condition and the value that it must have, or
 // what it is known to be.
-func (f *flow) guard(s *state, t target, g Guard) (k cond, is, known, val bool) {
+func (f *flow) guard(s *state, t target, g guard) (k cond, is, known, val bool) {
 	v := g.value
 	if g.Param >= 0 && (v == nil || v.Parent() == t.fn) {
 		if g.Param >= len(t.args) {
@@ -336,7 +365,7 @@ func (f *flow) guard(s *state, t target, g Guard) (k cond, is, known, val bool) 
 		return cond{}, false, false, false
 	}
 	if a, ok := v.(*ssa.Alloc); ok && g.Param < 0 {
-		k = cond{path: f.e.place(a).Path, equals: g.Equals}
+		k = cond{path: f.e.place(a).path, equals: g.Equals}
 		val, known = s.conds[k]
 		return k, g.Is, known, val
 	}
@@ -356,16 +385,18 @@ func (f *flow) guard(s *state, t target, g Guard) (k cond, is, known, val bool) 
 	return k, positive == g.Is, known, val
 }
 
-// madeIn reports whether a lock is in a variable of this very function.
-func madeIn(fn *ssa.Function, p place) bool {
-	a, ok := p.Root.value.(*ssa.Alloc)
-	return ok && a.Parent() == fn && strings.Count(p.Steps, ".") <= 1
+// maker is the function in a variable of which a lock is, or nil.
+func maker(p place) *ssa.Function {
+	if a, ok := p.Root.value.(*ssa.Alloc); ok && strings.Count(p.Steps, ".") <= 1 {
+		return a.Parent()
+	}
+	return nil
 }
 
 // frees reports whether one of the locks is the one that h holds.
-func frees(after []Held, h hold) bool {
+func frees(after []heldLock, h hold) bool {
 	for _, x := range after {
-		if x.Lock == h.lock.Path || x.Class != "" && x.Class == h.lock.class {
+		if x.Lock == h.lock.path || x.Class != "" && x.Class == h.lock.class {
 			return true
 		}
 	}
@@ -374,7 +405,7 @@ func frees(after []Held, h hold) bool {
 
 // returns reports whether the second path leads away from the object that the first is in and comes back:
 // s.mu and s.replicas[i].store.mu. Such pointers back to the owner are usual, so the two are likely one.
-func returns(held, taken Path) bool {
+func returns(held, taken path) bool {
 	if held.Root != taken.Root || held.Root.Kind == rootUnknown {
 		return false
 	}
@@ -398,18 +429,18 @@ func returns(held, taken Path) bool {
 }
 
 // blocked checks a wait against the locks held.
-func (f *flow) blocked(s *state, b Block, instr ssa.Instruction) {
+func (f *flow) blocked(s *state, b block, instr ssa.Instruction) {
 	if len(b.Trace) == 0 {
-		b.Trace = []Frame{f.frame(instr)}
+		b.Trace = []frame{f.frame(instr)}
 	}
 	var under []hold
 	for _, h := range s.held {
-		if !h.stale && !frees(b.After, h) && !(b.OwnLock != "" && b.OwnLock == h.lock.class) && b.Own != h.lock.Path {
+		if !h.stale && !frees(b.After, h) && !(b.OwnLock != "" && b.OwnLock == h.lock.class) && b.Own != h.lock.path {
 			under = append(under, h)
 		}
 	}
 	if b.Cond && len(s.held) > 0 {
-		if b.OwnLock == "" && b.Own == (Path{}) && len(under) > 0 {
+		if b.OwnLock == "" && b.Own == (path{}) && len(under) > 0 {
 			under = under[:len(under)-1] // Wait gives back the lock taken last, in all likelihood
 		}
 		b.Cond = false
@@ -427,7 +458,7 @@ func (f *flow) blocked(s *state, b Block, instr ssa.Instruction) {
 		b.After = append(b.After[:len(b.After):len(b.After)], x.held())
 	}
 	if b.Own.Root.fn != f.fn {
-		b.Own = Path{}
+		b.Own = path{}
 	}
 	f.sum.addBlock(b)
 }
@@ -438,7 +469,7 @@ func (f *flow) callsParam(s *state, p *ssa.Parameter, c ssa.CallInstruction) {
 		if q != p {
 			continue
 		}
-		pc := ParamCall{Param: i, Trace: []Frame{f.frame(c)}}
+		pc := paramCall{Param: i, Trace: []frame{f.frame(c)}}
 		for _, h := range s.held {
 			if !h.stale {
 				pc.Holds = append(pc.Holds, h.held())
@@ -460,14 +491,14 @@ func (f *flow) callsParam(s *state, p *ssa.Parameter, c ssa.CallInstruction) {
 type callTarget struct {
 	call    ssa.CallInstruction
 	fn      *ssa.Function
-	sum     *Summary
+	sum     *summary
 	printed string
 }
 
 type seenCall struct {
-	acquires []Acquire
+	acquires []acquire
 	places   []place
-	guards   [][]Guard
+	guards   [][]guard
 	added    map[string]bool // to the summary, with no lock held, under these guards
 }
 
@@ -479,14 +510,15 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 	if t.sum == nil {
 		return []*state{s}
 	}
+	f.unsure = f.unsure || t.sum.Unsure
 	here := f.frame(c)
-	tr := func(p Path, class string) place {
-		return f.e.translate(place{Path: p, class: class}, t.fn, t.args, f.fn, t.bound)
+	tr := func(p path, class string) place {
+		return f.e.translate(place{path: p, class: class}, t.fn, t.args, f.fn, t.bound)
 	}
-	trHeld := func(hs []Held) []Held {
-		out := make([]Held, len(hs))
+	trHeld := func(hs []heldLock) []heldLock {
+		out := make([]heldLock, len(hs))
 		for i, h := range hs {
-			h.Lock = tr(h.Lock, h.Class).Path
+			h.Lock = tr(h.Lock, h.Class).path
 			out[i] = h
 		}
 		return out
@@ -501,9 +533,9 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 				continue
 			}
 			p := tr(a.Lock, a.Class)
-			a.Lock = p.Path
+			a.Lock = p.path
 			a.After = trHeld(a.After)
-			a.Trace = append([]Frame{here}, a.Trace...)
+			a.Trace = append([]frame{here}, a.Trace...)
 			if c.Common().IsInvoke() {
 				// On the very object that holds the lock the method is certain; on another of its kind, a guess.
 				a.Method = a.Method || t.dynamic
@@ -544,10 +576,10 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 		if len(b.Trace) > f.e.depth {
 			continue
 		}
-		b.Trace = append([]Frame{here}, b.Trace...)
+		b.Trace = append([]frame{here}, b.Trace...)
 		b.After = trHeld(b.After)
 		if b.Own.Root.Kind != rootUnknown {
-			b.Own = tr(b.Own, "").Path
+			b.Own = tr(b.Own, "").path
 		}
 		b.Dynamic = b.Dynamic || t.dynamic
 		f.blocked(s, b, c)
@@ -560,8 +592,11 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 	if t.dynamic {
 		for _, x := range exits {
 			for _, h := range x.Frees {
-				s.hand(tr(h.Lock, h.Class))
+				p := tr(h.Lock, h.Class)
+				s.hand(p)
+				f.expects(s, p, freeKey{t.fn, h.Lock})
 			}
+			f.unsure = f.unsure || len(x.Holds) > 0
 		}
 		return []*state{s}
 	}
@@ -576,11 +611,13 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 		}
 		for _, h := range x.Frees {
 			p := tr(h.Lock, h.Class)
+			via := freeing{freeKey{t.fn, h.Lock}, len(exits) == 1 && !t.sum.Unsure, chosen(x, exits, h.Lock)}
 			if p.Root.Kind == rootUnknown {
+				f.expects(n, p, via.freeKey)
 				n.handClass(h.Class)
 				continue
 			}
-			f.release(n, hold{lock: p, mode: h.Mode, by: c, at: here.At, bridge: h.Bridge}, c)
+			f.release(n, hold{lock: p, mode: h.Mode, by: c, at: here.At, bridge: h.Bridge, sure: via.always}, c, &via)
 		}
 		for _, h := range x.Holds {
 			p := tr(h.Lock, h.Class)
@@ -597,6 +634,17 @@ func (f *flow) apply(s *state, t target, c ssa.CallInstruction) []*state {
 	return out
 }
 
+// chosen reports whether a caller decides that a callee gives a lock back, as it does in the way out x.
+func chosen(x wayOut, all []wayOut, lock path) bool {
+	for _, y := range all {
+		frees := slices.ContainsFunc(y.Frees, func(h heldLock) bool { return h.Lock == lock })
+		if !frees && !opposed(x.Guards, y.Guards) {
+			return false
+		}
+	}
+	return true
+}
+
 // handsOut reports whether a function returns an object.
 func handsOut(fn *ssa.Function) bool {
 	results := fn.Signature.Results()
@@ -609,7 +657,7 @@ func handsOut(fn *ssa.Function) bool {
 }
 
 // agree notes what an exit says of the call's results, and reports whether this path can take it.
-func (f *flow) agree(s *state, t target, x Exit, c ssa.CallInstruction) bool {
+func (f *flow) agree(s *state, t target, x wayOut, c ssa.CallInstruction) bool {
 	for _, g := range x.Guards {
 		k, is, known, val := f.guard(s, t, g)
 		if known && val != g.Is {
@@ -650,7 +698,7 @@ func (f *flow) agree(s *state, t target, x Exit, c ssa.CallInstruction) bool {
 }
 
 // applyParamCall runs a function literal that a callee calls while it holds locks of its own.
-func (f *flow) applyParamCall(s *state, t target, pc ParamCall, holds, after []Held, c ssa.CallInstruction) {
+func (f *flow) applyParamCall(s *state, t target, pc paramCall, holds, after []heldLock, c ssa.CallInstruction) {
 	if pc.Param >= len(t.args) {
 		return
 	}
@@ -658,7 +706,7 @@ func (f *flow) applyParamCall(s *state, t target, pc ParamCall, holds, after []H
 	if p, ok := arg.(*ssa.Parameter); ok && p.Parent() == f.fn && len(pc.Trace) < 4 {
 		for i, q := range f.fn.Params {
 			if q == p {
-				up := ParamCall{Param: i, Holds: holds, After: after, Trace: append([]Frame{f.frame(c)}, pc.Trace...)}
+				up := paramCall{Param: i, Holds: holds, After: after, Trace: append([]frame{f.frame(c)}, pc.Trace...)}
 				for _, h := range s.held {
 					if !h.stale && !frees(after, h) {
 						up.Holds = append(up.Holds, h.held())
@@ -684,7 +732,7 @@ func (f *flow) applyParamCall(s *state, t target, pc ParamCall, holds, after []H
 	}
 	inner.held = kept
 	for _, h := range holds {
-		inner.held = append(inner.held, hold{lock: place{Path: h.Lock, class: h.Class}, mode: h.Mode, by: c, at: h.At, bridge: h.Bridge})
+		inner.held = append(inner.held, hold{lock: place{path: h.Lock, class: h.Class}, mode: h.Mode, by: c, at: h.At, bridge: h.Bridge})
 	}
 	only := *fn.sum
 	only.Exits = nil
@@ -695,7 +743,7 @@ func (f *flow) applyParamCall(s *state, t target, pc ParamCall, holds, after []H
 // hand marks the holds of a lock as released by something that runs at another time.
 func (s *state) hand(p place) {
 	for i, h := range s.held {
-		if h.lock.Path == p.Path || p.Root.Kind == rootUnknown && p.class == h.lock.class {
+		if h.lock.path == p.path || p.Root.Kind == rootUnknown && p.class == h.lock.class {
 			s.held[i].handed = true
 		}
 	}
@@ -761,7 +809,9 @@ func (f *flow) handAll(s *state, t target) {
 	}
 	for _, x := range t.sum.Exits {
 		for _, h := range x.Frees {
-			s.hand(f.e.translate(place{Path: h.Lock, class: h.Class}, t.fn, t.args, f.fn, t.bound))
+			p := f.e.translate(place{path: h.Lock, class: h.Class}, t.fn, t.args, f.fn, t.bound)
+			s.hand(p)
+			f.expects(s, p, freeKey{t.fn, h.Lock})
 		}
 	}
 }
@@ -782,7 +832,7 @@ func (e *engine) receiver(c *ssa.CallCommon) place {
 
 // translate turns a path of a callee into one of the caller.
 func (e *engine) translate(p place, fn *ssa.Function, args []ssa.Value, caller *ssa.Function, bound *ssa.MakeClosure) place {
-	unknown := place{Path: Path{Steps: p.Steps}, class: p.class, read: p.read}
+	unknown := place{path: path{Steps: p.Steps}, class: p.class, read: p.read}
 	switch p.Root.Kind {
 	case rootGlobal:
 		return p

@@ -3,9 +3,10 @@
 //
 // How it works, file by file: locks.go says what a lock and an operation on it are; path.go names locks by
 // the way that leads to them (s.store.mu); held.go follows them along every path through a function, calls.go
-// along calls; exits.go draws the conclusions at the returns; summary.go is what callers learn of a function,
-// in this package and, as facts, in others; engine.go runs it all once a package. Each analyzer then has a
-// file of its own.
+// along calls; exits.go draws the conclusions at the returns, outcome.go from coming back at all; bare.go judges
+// unlocks without a lock; summary.go is what callers learn of a function, in this package and, as facts, in
+// others; engine.go runs it all once a package. Each analyzer then has a file of its own, lockorder with
+// forkjoin.go.
 //
 // The level of a finding (error, warning, info) is its diagnostic's Category. A comment
 //

@@ -26,7 +26,7 @@ var lockflow = &analysis.Analyzer{
 	Run:        runFlow,
 	Requires:   []*analysis.Analyzer{ctrlflow.Analyzer}, // which buildssa requires
 	ResultType: reflect.TypeFor[*result](),
-	FactTypes:  []analysis.Fact{(*Summary)(nil), (*packageFact)(nil)},
+	FactTypes:  []analysis.Fact{(*summary)(nil), (*packageFact)(nil)},
 }
 
 // A result is what a package's functions do to locks.
@@ -39,7 +39,7 @@ type result struct {
 
 type flowResult struct {
 	*engine
-	all []Edge // this package's order of locks and that of its imports
+	all []edge // this package's order of locks and that of its imports
 }
 
 // get follows the package's locks, at the first call.
@@ -51,17 +51,21 @@ func (r *result) get() (*flowResult, error) {
 type eventKind uint8
 
 const (
-	again      eventKind = iota + 1 // a lock taken while the same lock is held
-	maybeAgain                      // a lock of the same class, perhaps of another object
-	leak                            // a return with the lock held where another return has given it back
-	unheld                          // given back twice
-	mismatch                        // given back in another mode
-	errDropped                      // the error of a LockContext is not looked at
-	failedUse                       // given back where LockContext failed
-	ctxLeak                         // taken by LockContext and never given back
-	deferLock                       // defer mu.Lock()
-	panicHeld                       // an explicit panic without a deferred unlock
-	blockHeld                       // a wait under the lock
+	again       eventKind = iota + 1 // a lock taken while the same lock is held
+	maybeAgain                       // a lock of the same class, perhaps of another object
+	leak                             // a return with the lock held where another return has given it back
+	unheld                           // given back twice
+	unheldAgain                      // given back twice, and taken by a caller
+	unheldNever                      // given back, and nobody has taken it
+	unheldSome                       // given back also where it was not taken
+	unheldTry                        // given back where TryLock has failed
+	mismatch                         // given back in another mode
+	errDropped                       // the error of a LockContext is not looked at
+	failedUse                        // given back where LockContext failed
+	ctxLeak                          // taken by LockContext and never given back
+	deferLock                        // defer mu.Lock()
+	panicHeld                        // an explicit panic without a deferred unlock
+	blockHeld                        // a wait under the lock
 )
 
 // An event is something that an analyzer may have a word on.
@@ -71,8 +75,8 @@ type event struct {
 	fn      *ssa.Function
 	hold    hold
 	lock    place
-	acquire Acquire
-	block   Block
+	acquire acquire
+	block   block
 	helper  bool // leak: the caller can tell from the results which it is
 	never   bool // leak: the other return never took the lock
 	pos     token.Pos
@@ -82,9 +86,9 @@ type event struct {
 type eventKey struct {
 	kind          eventKind
 	at, by        ssa.Instruction
-	lock          Path
+	lock          path
 	class         string
-	mode          Mode
+	mode          mode
 	frames        int
 	what          string
 	helper, never bool
@@ -94,7 +98,7 @@ type eventKey struct {
 type ask struct {
 	fn      *ssa.Function
 	at      ssa.CallInstruction
-	acquire Acquire
+	acquire acquire
 }
 
 type engine struct {
@@ -105,8 +109,8 @@ type engine struct {
 	callees  map[ssa.CallInstruction][]*ssa.Function
 	aliases  map[string]alias
 	places   map[ssa.Value]place
-	sums     map[*ssa.Function]*Summary
-	imported map[*types.Func]*Summary
+	sums     map[*ssa.Function]*summary
+	imported map[*types.Func]*summary
 	busy     map[*ssa.Function]bool
 	looks    map[*types.Named]bool // see transparent
 	ids      map[any]int
@@ -116,15 +120,18 @@ type engine struct {
 	eventSeen map[eventKey]bool
 	orphans   map[string]bool                 // classes with an unlock in a function that did not lock
 	writers   map[string]bool                 // classes that someone locks for writing
-	written   map[Path]bool                   // the same of local variables
+	written   map[path]bool                   // the same of local variables
 	spawned   map[*ssa.Function]bool          // function literals that are goroutines
-	strays    map[Path]map[*ssa.Function]bool // local variables that are unlocked where they were not locked
+	forks     map[*ssa.Function]bool          // functions that start function literals as goroutines
+	strays    map[path]map[*ssa.Function]bool // local variables that are unlocked where they were not locked
 	waits     map[string]bool                 // classes whose sections wait for something else
 	asks      []ask
-	edges     []Edge
+	edges     []edge
 	edgeSeen  map[string]bool
 	entries   map[*ssa.Function][]entry // see under
 	called    map[*ssa.Function]bool    // called by name in this package
+	outcomes  map[*ssa.Function]*outcome
+	unlockBook
 }
 
 // maxCallees bounds what a dynamic call is followed to; beyond it, nothing is learned from the call.
@@ -150,23 +157,26 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 	in := ssaResult.(*buildssa.SSA)
 	e := &engine{
 		pass: pass, pkg: in.Pkg, funcs: in.SrcFuncs, depth: blockDepth,
-		literals:  map[*ssa.Function]*ssa.MakeClosure{},
-		callees:   map[ssa.CallInstruction][]*ssa.Function{},
-		aliases:   map[string]alias{},
-		places:    map[ssa.Value]place{},
-		sums:      map[*ssa.Function]*Summary{},
-		imported:  map[*types.Func]*Summary{},
-		busy:      map[*ssa.Function]bool{},
-		looks:     map[*types.Named]bool{},
-		ids:       map[any]int{},
-		writers:   map[string]bool{},
-		written:   map[Path]bool{},
-		spawned:   map[*ssa.Function]bool{},
-		strays:    map[Path]map[*ssa.Function]bool{},
-		edgeSeen:  map[string]bool{},
-		eventSeen: map[eventKey]bool{},
-		entries:   map[*ssa.Function][]entry{},
-		called:    map[*ssa.Function]bool{},
+		literals:   map[*ssa.Function]*ssa.MakeClosure{},
+		callees:    map[ssa.CallInstruction][]*ssa.Function{},
+		aliases:    map[string]alias{},
+		places:     map[ssa.Value]place{},
+		sums:       map[*ssa.Function]*summary{},
+		imported:   map[*types.Func]*summary{},
+		busy:       map[*ssa.Function]bool{},
+		looks:      map[*types.Named]bool{},
+		ids:        map[any]int{},
+		writers:    map[string]bool{},
+		written:    map[path]bool{},
+		forks:      map[*ssa.Function]bool{},
+		spawned:    map[*ssa.Function]bool{},
+		strays:     map[path]map[*ssa.Function]bool{},
+		edgeSeen:   map[string]bool{},
+		eventSeen:  map[eventKey]bool{},
+		entries:    map[*ssa.Function][]entry{},
+		called:     map[*ssa.Function]bool{},
+		outcomes:   map[*ssa.Function]*outcome{},
+		unlockBook: newUnlockBook(),
 	}
 	fact := e.importPackages()
 	e.index()
@@ -177,6 +187,7 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 	for _, fn := range e.funcs {
 		e.summary(fn)
 	}
+	e.lent = map[string]bool{}
 	e.orphans, e.waits, e.places = map[string]bool{}, map[string]bool{}, map[ssa.Value]place{}
 	for _, fn := range e.funcs {
 		if len(fn.Blocks) > 0 {
@@ -186,6 +197,7 @@ func (r *flowResult) follow(pass *analysis.Pass) error {
 		}
 	}
 	e.gate()
+	e.judgeUnlocks()
 	e.events = likeliest(e.events, pass.Pkg.Path())
 	fact.Edges = append(fact.Edges, e.edges...)
 	r.engine, r.all = e, fact.Edges
@@ -232,6 +244,7 @@ func (e *engine) index() {
 	for _, fn := range e.funcs {
 		for _, b := range fn.Blocks {
 			for _, instr := range b.Instrs {
+				e.indexValues(instr)
 				switch instr := instr.(type) {
 				case *ssa.MakeClosure:
 					if lit, ok := instr.Fn.(*ssa.Function); ok && lit.Parent() == fn {
@@ -247,6 +260,7 @@ func (e *engine) index() {
 						e.called[origin(callee)] = true
 						if _, ok := instr.(*ssa.Go); ok {
 							e.spawned[callee] = true
+							e.forks[fn] = true
 						}
 					}
 				}
@@ -310,7 +324,7 @@ func sortFuncs(fns []*ssa.Function) {
 
 // summary is what a function does. A function that is being summarised is taken to do what was last known
 // of it.
-func (e *engine) summary(fn *ssa.Function) *Summary {
+func (e *engine) summary(fn *ssa.Function) *summary {
 	if len(fn.Blocks) == 0 {
 		return e.importSummary(fn)
 	}
@@ -324,14 +338,14 @@ func (e *engine) summary(fn *ssa.Function) *Summary {
 	return s
 }
 
-func (e *engine) importSummary(fn *ssa.Function) *Summary {
+func (e *engine) importSummary(fn *ssa.Function) *summary {
 	obj, ok := fn.Object().(*types.Func)
 	if !ok || obj.Pkg() == nil || obj.Pkg() == e.pass.Pkg || standard(obj.Pkg().Path()) {
 		return nil // what the standard library does to its own locks concerns nobody else
 	}
 	s, ok := e.imported[obj]
 	if !ok {
-		var fact Summary
+		var fact summary
 		if e.pass.ImportObjectFact(obj, &fact) {
 			s = &fact
 		}
@@ -341,7 +355,7 @@ func (e *engine) importSummary(fn *ssa.Function) *Summary {
 }
 
 // staticSummary is the summary of a call's callee, where that is one function.
-func (e *engine) staticSummary(c *ssa.CallCommon) (*Summary, []ssa.Value, *ssa.Function) {
+func (e *engine) staticSummary(c *ssa.CallCommon) (*summary, []ssa.Value, *ssa.Function) {
 	fn := c.StaticCallee()
 	if fn == nil {
 		return nil, nil, nil
@@ -393,7 +407,7 @@ func (e *engine) transparent(m *types.Func) bool {
 	return see
 }
 
-func ofReceiver(hs []Held) (out []Held) {
+func ofReceiver(hs []heldLock) (out []heldLock) {
 	for _, h := range hs {
 		if h.Lock.Root.Kind == rootParam && h.Lock.Root.Index == 0 {
 			out = append(out, h)
@@ -427,17 +441,17 @@ func (e *engine) orphan(p place, fn *ssa.Function) {
 		e.orphans[p.class] = true
 	}
 	if p.Root.Kind == rootLocal {
-		if e.strays[p.Path] == nil {
-			e.strays[p.Path] = map[*ssa.Function]bool{}
+		if e.strays[p.path] == nil {
+			e.strays[p.path] = map[*ssa.Function]bool{}
 		}
-		e.strays[p.Path][fn] = true
+		e.strays[p.path][fn] = true
 	}
 }
 
 // handed reports whether a local lock that fn takes is given back by another goroutine of the function that
 // both are written in: it is a semaphore.
 func (e *engine) handed(p place, fn *ssa.Function) bool {
-	for other := range e.strays[p.Path] {
+	for other := range e.strays[p.path] {
 		if e.goroutine(other) != e.goroutine(fn) {
 			return true
 		}
@@ -454,7 +468,7 @@ func (e *engine) goroutine(fn *ssa.Function) *ssa.Function {
 }
 
 // hasWriter reports whether somebody is seen to lock for writing.
-func (e *engine) hasWriter(class string, p Path) bool {
+func (e *engine) hasWriter(class string, p path) bool {
 	if class == "" {
 		return e.written[p]
 	}
@@ -466,7 +480,7 @@ func (f *flow) emit(ev event) {
 		return
 	}
 	ev.fn = f.fn
-	k := eventKey{ev.kind, ev.at, ev.hold.by, ev.lock.Path, ev.acquire.Class, ev.acquire.Mode, len(ev.acquire.Trace), ev.block.What, ev.helper, ev.never}
+	k := eventKey{ev.kind, ev.at, ev.hold.by, ev.lock.path, ev.acquire.Class, ev.acquire.Mode, len(ev.acquire.Trace), ev.block.What, ev.helper, ev.never}
 	if f.e.eventSeen[k] {
 		return // another state has come to the same
 	}
@@ -478,7 +492,7 @@ func (f *flow) emit(ev event) {
 }
 
 // asked notes a lock operation that is written here.
-func (e *engine) asked(f *flow, s *state, a Acquire, at ssa.CallInstruction) {
+func (e *engine) asked(f *flow, s *state, a acquire, at ssa.CallInstruction) {
 	for _, old := range e.asks {
 		if old.at == at {
 			return

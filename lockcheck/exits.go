@@ -11,19 +11,23 @@ import (
 // finish draws the conclusions from all the ways out of a function: what it leaves locked or unlocked for
 // its callers, and which returns have forgotten an unlock.
 func (f *flow) finish() {
-	f.sum.Returns = f.ret
+	f.sum.Returns, f.sum.Outcome = f.ret, *f.e.outcome(f.fn)
 	if f.budget <= 0 {
+		f.lost()
 		return // too many paths to say anything of the ways out
 	}
 	for _, x := range f.exits {
-		pair(x.state)
+		f.pair(x.state)
+		for _, h := range x.held {
+			f.e.lent[h.lock.class] = true
+		}
 	}
 	forgotten := f.leaks()
 	handed := returnsFunc(f.fn)
 	for _, x := range f.exits {
-		out := Exit{Results: x.results, Guards: x.guards}
+		out := wayOut{Results: x.results, Guards: x.guards}
 		for _, h := range x.held {
-			if !h.stale && !h.handed && !h.scoped && !handed && !forgotten[leakKey{h.lock.Path, h.by}] {
+			if !h.stale && !h.handed && !h.scoped && !handed && !forgotten[leakKey{h.lock.path, h.by}] {
 				out.Holds = append(out.Holds, h.held())
 			}
 		}
@@ -34,15 +38,25 @@ func (f *flow) finish() {
 		sortHolds(out.Frees)
 		f.sum.addExit(out)
 	}
-	f.sum.Exits = simplify(f.sum.Exits)
+	var whole bool
+	if f.sum.Exits, whole = simplify(f.sum.Exits); !whole {
+		f.lost()
+	}
+	if f.report {
+		for _, u := range f.unlocks {
+			u.unsure = f.unsure
+		}
+		f.e.unlocks = append(f.e.unlocks, f.unlocks...)
+	}
 }
 
 // pair drops an unlock without a lock together with a lock without an unlock of the same class: the function
 // has reached one lock by two names.
-func pair(s *state) {
+func (f *flow) pair(s *state) {
 	for i := 0; i < len(s.freed); i++ {
 		for j, h := range s.held {
 			if h.lock.class == s.freed[i].lock.class && h.mode == s.freed[i].mode && (vague(h.lock) || vague(s.freed[i].lock) || !h.lock.exact()) {
+				f.e.served[freeKey{f.fn, s.freed[i].lock.path}] = true
 				s.held = append(s.held[:j:j], s.held[j+1:]...)
 				s.freed = append(s.freed[:i:i], s.freed[i+1:]...)
 				i--
@@ -52,7 +66,7 @@ func pair(s *state) {
 	}
 }
 
-func sortHolds(hs []Held) {
+func sortHolds(hs []heldLock) {
 	sort.SliceStable(hs, func(i, j int) bool {
 		if hs[i].Class != hs[j].Class {
 			return hs[i].Class < hs[j].Class
@@ -61,10 +75,11 @@ func sortHolds(hs []Held) {
 	})
 }
 
-// simplify makes one exit of exits that leave the same locks, and of too many exits what they have in common.
-func simplify(xs []Exit) []Exit {
+// simplify makes one exit of exits that leave the same locks, and of too many exits what they have in common,
+// which is not the whole of it.
+func simplify(xs []wayOut) (out []wayOut, whole bool) {
 	if len(xs) == 0 {
-		return nil
+		return nil, true
 	}
 	same := true
 	for _, x := range xs[1:] {
@@ -72,13 +87,13 @@ func simplify(xs []Exit) []Exit {
 	}
 	if same {
 		xs[0].Results, xs[0].Guards = "", nil
-		return xs[:1]
+		return xs[:1], true
 	}
 	if len(xs) <= maxExits {
-		return xs
+		return xs, true
 	}
-	common := func(of func(Exit) []Held) []Held {
-		var out []Held
+	common := func(of func(wayOut) []heldLock) []heldLock {
+		var out []heldLock
 	next:
 		for _, h := range of(xs[0]) {
 			for _, x := range xs[1:] {
@@ -94,10 +109,10 @@ func simplify(xs []Exit) []Exit {
 		}
 		return out
 	}
-	return []Exit{{
-		Holds: common(func(x Exit) []Held { return x.Holds }),
-		Frees: common(func(x Exit) []Held { return x.Frees }),
-	}}
+	return []wayOut{{
+		Holds: common(func(x wayOut) []heldLock { return x.Holds }),
+		Frees: common(func(x wayOut) []heldLock { return x.Frees }),
+	}}, false
 }
 
 // returnsFunc reports whether a function returns a function, which may well be the one that unlocks.
@@ -112,7 +127,7 @@ func returnsFunc(fn *ssa.Function) bool {
 }
 
 type leakKey struct {
-	lock Path
+	lock path
 	by   ssa.Instruction
 }
 
@@ -126,19 +141,19 @@ func (f *flow) leaks() map[leakKey]bool {
 	}
 	for _, x := range f.exits {
 		for _, h := range x.held {
-			k := leakKey{h.lock.Path, h.by}
+			k := leakKey{h.lock.path, h.by}
 			if h.stale || h.handed || h.scoped || !h.lock.exact() || vague(h.lock) {
 				continue
 			}
 			ev := event{kind: leak, at: x.at, hold: h, lock: h.lock, helper: true, never: true}
 			others, differ := 0, 0
 			for _, y := range f.exits {
-				if y.holds(h.lock.Path) {
+				if y.holds(h.lock.path) {
 					continue
 				}
 				others++
 				apart := differs(x.results, y.results) || opposed(x.guards, y.guards)
-				never := !y.had(h.lock.Path)
+				never := !y.had(h.lock.path)
 				if apart {
 					differ++
 				}
@@ -154,14 +169,14 @@ func (f *flow) leaks() map[leakKey]bool {
 				// Every return keeps the lock. That is a helper's way, but for one that gives the lock back in a loop
 				// and forgets it on the way out, or has asked with a context and let nobody unlock.
 				switch {
-				case x.had(h.lock.Path):
+				case x.had(h.lock.path):
 					ev.helper, ev.never = true, false
 				case h.ctx:
 					ev.kind = ctxLeak
 				default:
 					continue
 				}
-			} else if h.ctx && others == differ && ev.helper && !f.anyHad(h.lock.Path) {
+			} else if h.ctx && others == differ && ev.helper && !f.anyHad(h.lock.path) {
 				ev.kind = ctxLeak
 			}
 			if ev.kind == leak && !ev.helper && !ev.never {
@@ -176,25 +191,25 @@ func (f *flow) leaks() map[leakKey]bool {
 	return sure
 }
 
-func (s *state) holds(p Path) bool {
+func (s *state) holds(p path) bool {
 	for _, h := range s.held {
-		if h.lock.Path == p {
+		if h.lock.path == p {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *state) had(p Path) bool {
+func (s *state) had(p path) bool {
 	for _, h := range s.past {
-		if h.lock.Path == p {
+		if h.lock.path == p {
 			return true
 		}
 	}
 	return false
 }
 
-func (f *flow) anyHad(p Path) bool {
+func (f *flow) anyHad(p path) bool {
 	for _, x := range f.exits {
 		if x.had(p) {
 			return true
@@ -214,7 +229,7 @@ func differs(a, b string) bool {
 }
 
 // opposed reports whether two ways through a function are chosen by its caller.
-func opposed(a, b []Guard) bool {
+func opposed(a, b []guard) bool {
 	for _, g := range a {
 		for _, h := range b {
 			if g.Param == h.Param && g.value == h.value && g.Equals == h.Equals && g.Is != h.Is {

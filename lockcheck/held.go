@@ -15,7 +15,7 @@ import (
 // A hold is a lock that is held at some point of a function.
 type hold struct {
 	lock   place
-	mode   Mode
+	mode   mode
 	by     ssa.Instruction // what took it: the operation, or the call inside which it was taken
 	at     string
 	ctx    bool // taken by a call that may fail
@@ -23,17 +23,19 @@ type hold struct {
 	bridge bool // of drawbridge's types
 	stale  bool // the path has been assigned since, and names another lock now
 	handed bool // something else may release it: a goroutine, a closure that was passed on
+	try    bool // of what was not got: by a TryLock
+	sure   bool // of what was given back: whatever way a callee takes, and it is the lock itself that is named
 }
 
-func (h hold) held() Held {
-	return Held{Lock: h.lock.Path, Class: h.lock.class, Mode: h.mode, At: h.at, Bridge: h.bridge}
+func (h hold) held() heldLock {
+	return heldLock{Lock: h.lock.path, Class: h.lock.class, Mode: h.mode, At: h.at, Bridge: h.bridge}
 }
 
 // A cond is a condition that a path of execution has decided: that a value is true, or that it equals a
 // constant. A variable in memory is named by its path.
 type cond struct {
 	value  ssa.Value
-	path   Path
+	path   path
 	equals string
 }
 
@@ -44,7 +46,7 @@ type state struct {
 	held   []hold
 	freed  []hold // given back here, taken by a caller
 	past   []hold // taken and given back here
-	failed []hold // asked for with a context, and not got
+	failed []hold // asked for with a context or a try, and not got
 	conds  map[cond]bool
 	defers []*ssa.Defer
 }
@@ -68,15 +70,19 @@ func (s *state) clone() *state {
 type flow struct {
 	e      *engine
 	fn     *ssa.Function
-	sum    *Summary
+	sum    *summary
 	report bool // events count: the function is looked at for itself, with nothing known of its arguments
 	useful map[cond]bool
 	seen   map[*ssa.BasicBlock]map[string][]map[cond]bool
 	exits  []exit
 	budget int
-	ret    []Return
+	ret    []returned
 	locks  bool // some instruction changes what is held
-	simple bool // no instruction has done so yet, and conditions are not kept
+	unsure bool // some call may take locks that are not known
+
+	unlocks     []*unlock // see bare.go
+	unlockIndex map[unlockKey]*unlock
+	simple      bool // no instruction has done so yet, and conditions are not kept
 
 	calls    map[callTarget]*seenCall
 	returned map[ssa.Instruction]bool
@@ -86,7 +92,7 @@ type exit struct {
 	*state
 	at      ssa.Instruction
 	results string
-	guards  []Guard
+	guards  []guard
 }
 
 const (
@@ -97,7 +103,7 @@ const (
 // explore runs the function from its entry. Most functions do nothing to locks
 // but call functions that take and release some; conditions do not matter for them, and they are done when
 // that shows.
-func (e *engine) explore(fn *ssa.Function, report bool) *Summary {
+func (e *engine) explore(fn *ssa.Function, report bool) *summary {
 	f := &flow{e: e, fn: fn, report: report, simple: true, useful: map[cond]bool{}}
 	for _, p := range fn.Params {
 		if isBool(p.Type()) {
@@ -112,7 +118,8 @@ func (e *engine) explore(fn *ssa.Function, report bool) *Summary {
 }
 
 func (f *flow) run() {
-	f.sum, f.exits, f.ret, f.budget = &Summary{}, nil, nil, stepBudget
+	f.sum, f.exits, f.ret, f.budget = &summary{}, nil, nil, stepBudget
+	f.unlocks, f.unlockIndex = nil, map[unlockKey]*unlock{}
 	f.seen = map[*ssa.BasicBlock]map[string][]map[cond]bool{}
 	f.calls, f.returned = map[callTarget]*seenCall{}, map[ssa.Instruction]bool{}
 	fn := f.fn
@@ -280,7 +287,7 @@ func (e *engine) key(s *state) string {
 					flags |= 8 << j
 				}
 			}
-			b = strconv.AppendInt(append(b, ' '), int64(e.id(h.lock.Path)), 36)
+			b = strconv.AppendInt(append(b, ' '), int64(e.id(h.lock.path)), 36)
 			b = strconv.AppendInt(append(b, '.'), int64(e.id(h.by)), 36)
 			b = strconv.AppendInt(append(b, '.'), flags, 36)
 		}
@@ -290,7 +297,10 @@ func (e *engine) key(s *state) string {
 	part('x', s.failed)
 	b = append(b, 'p') // of what was given back, the path is enough
 	for _, h := range s.past {
-		b = strconv.AppendInt(append(b, ' '), int64(e.id(h.lock.Path)), 36)
+		b = strconv.AppendInt(append(b, ' '), int64(e.id(h.lock.path)), 36)
+		if h.stale {
+			b = append(b, '!')
+		}
 	}
 	b = append(b, 'd')
 	for _, d := range s.defers {
@@ -321,6 +331,9 @@ func (e *engine) usefulConds(fn *ssa.Function) map[cond]bool {
 				}
 			}
 			if c, ok := instr.(ssa.CallInstruction); ok {
+				for _, k := range f.required(c) {
+					count[k]++
+				}
 				for _, arg := range c.Common().Args { // what is passed on may choose what the callee locks
 					if isBool(arg.Type()) {
 						if k, _, ok := f.condOf(arg); ok {
@@ -332,7 +345,7 @@ func (e *engine) usefulConds(fn *ssa.Function) map[cond]bool {
 			if mc, ok := instr.(*ssa.MakeClosure); ok {
 				for _, b := range mc.Bindings { // flags that a function literal looks at
 					if a, ok := b.(*ssa.Alloc); ok && isBool(deref(a.Type())) {
-						count[cond{path: f.e.place(a).Path}] += 2
+						count[cond{path: f.e.place(a).path}] += 2
 					}
 				}
 			}
@@ -454,11 +467,11 @@ func (f *flow) variable(v ssa.Value) cond {
 		}
 		a, ok := addr.(*ssa.Alloc)
 		if !ok {
-			return cond{path: f.e.place(load.X).Path}
+			return cond{path: f.e.place(load.X).path}
 		}
 		val := onlyStore(a)
 		if val == nil {
-			return cond{path: f.e.place(load.X).Path}
+			return cond{path: f.e.place(load.X).path}
 		}
 		v = val // a variable that is assigned once is its value, in function literals too
 	}
@@ -480,8 +493,8 @@ func (f *flow) chosen(k cond) bool {
 	return param && k.value.Parent() == f.fn || k.value.Parent() != f.fn && k.value.Parent() != nil
 }
 
-func (f *flow) newGuard(k cond, is bool) Guard {
-	g := Guard{Param: -1, Equals: k.equals, Is: is, value: k.value}
+func (f *flow) newGuard(k cond, is bool) guard {
+	g := guard{Param: -1, Equals: k.equals, Is: is, value: k.value}
 	if k.value == nil {
 		g.value = k.path.Root.value
 	}
@@ -494,8 +507,8 @@ func (f *flow) newGuard(k cond, is bool) Guard {
 }
 
 // guards are the conditions of a state that callers can decide.
-func (f *flow) guards(s *state) []Guard {
-	var out []Guard
+func (f *flow) guards(s *state) []guard {
+	var out []guard
 	for k, v := range s.conds {
 		if !f.chosen(k) {
 			continue
@@ -567,18 +580,20 @@ func (f *flow) redefine(s *state, v ssa.Value) {
 			delete(s.conds, k)
 		}
 	}
-	for i, h := range s.held {
-		if h.lock.Root.Kind == rootLocal && h.lock.Root.value == v {
-			s.held[i].stale = true
-		} else if strings.Contains(h.lock.Steps, "["+v.Name()+"]") && v.Parent() == f.fn {
-			s.held[i].stale = true
+	for _, hs := range [][]hold{s.held, s.past, s.freed} {
+		for i, h := range hs {
+			if h.lock.Root.Kind == rootLocal && h.lock.Root.value == v {
+				hs[i].stale = true
+			} else if strings.Contains(h.lock.Steps, "["+v.Name()+"]") && v.Parent() == f.fn {
+				hs[i].stale = true
+			}
 		}
 	}
 }
 
 // stored accounts for an assignment to the variable at addr.
 func (f *flow) stored(s *state, addr, val ssa.Value) {
-	p := f.e.place(addr).Path
+	p := f.e.place(addr).path
 	for k := range s.conds {
 		if k.path.Root == p.Root && k.path.Root.Kind != rootUnknown && strings.HasPrefix(k.path.Steps, p.Steps) {
 			delete(s.conds, k)
@@ -594,9 +609,14 @@ func (f *flow) stored(s *state, addr, val ssa.Value) {
 	if !isReference(val.Type()) {
 		return
 	}
-	for i, h := range s.held {
-		if h.lock.Root == p.Root && p.Root.Kind != rootUnknown && strings.HasPrefix(h.lock.Steps, p.Steps) {
-			s.held[i].stale = true
+	for i, hs := range [][]hold{s.held, s.past, s.freed} {
+		if i > 0 && isNil(val) {
+			break // which is no other lock
+		}
+		for i, h := range hs {
+			if h.lock.Root == p.Root && p.Root.Kind != rootUnknown && strings.HasPrefix(h.lock.Steps, p.Steps) {
+				hs[i].stale = true
+			}
 		}
 	}
 }
@@ -607,7 +627,7 @@ func (f *flow) step(s *state, instr ssa.Instruction) []*state {
 		switch v.(type) {
 		case *ssa.Phi, *ssa.Extract: // done by enter; part of its call
 		default:
-			if len(s.conds)+len(s.held) > 0 {
+			if len(s.conds)+len(s.held)+len(s.past)+len(s.freed) > 0 {
 				f.redefine(s, v)
 				if _, tuple := v.Type().(*types.Tuple); tuple {
 					for _, r := range *v.Referrers() {
@@ -633,14 +653,14 @@ func (f *flow) step(s *state, instr ssa.Instruction) []*state {
 	case *ssa.Store:
 		f.stored(s, instr.Addr, instr.Val)
 	case *ssa.Send:
-		f.blocked(s, Block{What: "send on " + f.e.describe(instr.Chan), Bounded: f.e.roomy(instr.Chan)}, instr)
+		f.blocked(s, block{What: "send on " + f.e.describe(instr.Chan), Bounded: f.e.roomy(instr.Chan)}, instr)
 	case *ssa.UnOp:
 		if instr.Op == token.ARROW {
-			f.blocked(s, Block{What: "receive from " + f.e.describe(instr.X), Bounded: f.e.ends(instr.X)}, instr)
+			f.blocked(s, block{What: "receive from " + f.e.describe(instr.X), Bounded: f.e.ends(instr.X)}, instr)
 		}
 	case *ssa.Select:
 		if instr.Blocking {
-			b := Block{What: "select"}
+			b := block{What: "select"}
 			for _, c := range instr.States {
 				b.Bounded = b.Bounded || f.e.ends(c.Chan)
 			}
@@ -687,8 +707,8 @@ func (f *flow) deferred(s *state, d *ssa.Defer) {
 		if o, ok := operation(m); ok && o.kind == opAcquire && !o.try {
 			p := f.e.receiver(&d.Call)
 			for _, h := range s.held {
-				if h.lock.Path == p.Path {
-					f.emit(event{kind: deferLock, at: d, hold: h, lock: p, acquire: Acquire{Mode: o.mode}})
+				if h.lock.path == p.path {
+					f.emit(event{kind: deferLock, at: d, hold: h, lock: p, acquire: acquire{Mode: o.mode}})
 				}
 			}
 		}
@@ -743,12 +763,12 @@ func (f *flow) panics(s *state, p *ssa.Panic) {
 // returnsPlace keeps what every return agrees on about where results come from.
 func (f *flow) returnsPlace(r *ssa.Return) {
 	for i, v := range r.Results {
-		var ret Return
+		var ret returned
 		if isReference(v.Type()) && !isNil(v) {
 			p := f.e.place(v)
 			switch {
 			case p.Root.Kind == rootGlobal || p.Root.Kind == rootParam && p.Root.fn == f.fn:
-				ret = Return{Alias: &p.Path, Class: p.class}
+				ret = returned{Alias: &p.path, Class: p.class}
 			case p.Root.Kind == rootLocal && p.Steps == "":
 				if a, ok := p.Root.value.(*ssa.Alloc); ok {
 					ret.Fields = f.e.freshFields(a)
@@ -773,7 +793,7 @@ func (f *flow) returnsPlace(r *ssa.Return) {
 }
 
 // freshFields are the fields of a new object that lead to what the caller gave.
-func (e *engine) freshFields(a *ssa.Alloc) (out []Field) {
+func (e *engine) freshFields(a *ssa.Alloc) (out []pathField) {
 	st, ok := deref(a.Type()).Underlying().(*types.Struct)
 	if !ok {
 		return nil
@@ -785,7 +805,7 @@ func (e *engine) freshFields(a *ssa.Alloc) (out []Field) {
 			continue
 		}
 		if p := e.place(val); p.Root.Kind == rootParam && p.Root.fn == origin(a.Parent()) || p.Root.Kind == rootGlobal {
-			out = append(out, Field{name, p.Path})
+			out = append(out, pathField{name, p.path})
 		}
 	}
 	return out

@@ -16,6 +16,9 @@ func TestAnalyzers(t *testing.T) {
 	for _, a := range Analyzers {
 		t.Run(a.Name, func(t *testing.T) {
 			pkgs := []string{a.Name}
+			if a == Unlockunheld {
+				pkgs = append(pkgs, "outcome")
+			}
 			if a == Lockorder {
 				pkgs = append(pkgs, "lockorder/a", "lockorder/b")
 			}

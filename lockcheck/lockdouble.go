@@ -64,11 +64,11 @@ func advice(ev event) string {
 	return "Unlock it first"
 }
 
-func asks(m Mode) string {
+func asks(m mode) string {
 	switch m {
-	case Read:
+	case readMode:
 		return "read-locked"
-	case Upgradable:
+	case upgradableMode:
 		return "asked for as upgradable"
 	}
 	return "locked"
@@ -88,11 +88,11 @@ func classify(ev event) second {
 	switch {
 	case ev.acquire.Printed != "":
 		return printedLock
-	case ev.hold.mode == Write:
+	case ev.hold.mode == writeMode:
 		return doubleLock
-	case ev.acquire.Mode == Write:
+	case ev.acquire.Mode == writeMode:
 		return upgradeLock
-	case ev.hold.mode == Upgradable && ev.acquire.Mode == Upgradable:
+	case ev.hold.mode == upgradableMode && ev.acquire.Mode == upgradableMode:
 		return doubleLock
 	}
 	return recursiveRead

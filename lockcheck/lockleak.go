@@ -58,7 +58,7 @@ Good:
 			level, what := Error, "is taken again by the next round of the loop, which never returns"
 			if classify(ev) == recursiveRead {
 				what = "is read-locked again by the next round of the loop, and a writer that comes between the two keeps it waiting for ever"
-				if !res.hasWriter(ev.acquire.Class, ev.lock.Path) {
+				if !res.hasWriter(ev.acquire.Class, ev.lock.path) {
 					level, what = Warning, "is read-locked again by the next round of the loop"
 				}
 			}

@@ -12,27 +12,37 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// An Edge says that a lock of class To was taken while one of class From was held.
-type Edge struct {
+// An edge says that a lock of class To was taken while one of class From was held.
+type edge struct {
 	From, To    string
-	Held, Taken Mode
+	Held, Taken mode
 	HeldAt      string
 	Gates       []string // classes of the other locks held
 	Bounded     bool     // To was asked for with a context, so the wait ends
-	Trace       []Frame
+	Trace       []frame
 	Pkg         string
-	pos         token.Pos     // in this package only
-	own         *ssa.Function // the function whose local variables both locks are
-	in          *ssa.Function // the function that holds From
+	pos         token.Pos       // in this package only
+	of          *ssa.Function   // the function whose local variables both locks are
+	in          *ssa.Function   // the function that holds From
+	by, at      ssa.Instruction // what has taken From in it, and what takes To
+	fork        string          // of steps that may be over when others are taken: the function's name
 }
 
-func (e Edge) key() string {
-	return fmt.Sprint(e.From, e.To, e.Held, e.Taken, e.Bounded, e.Gates, e.own != nil)
+// own is the function that takes its own local locks, or nil.
+func (e edge) own() *ssa.Function {
+	if e.of == e.in {
+		return e.of
+	}
+	return nil
+}
+
+func (e edge) key() string {
+	return fmt.Sprint(e.From, e.To, e.Held, e.Taken, e.Bounded, e.Gates, e.own() != nil, e.fork)
 }
 
 // A packageFact carries the order in which a package and everything it imports take locks.
 type packageFact struct {
-	Edges   []Edge
+	Edges   []edge
 	Writers []string
 }
 
@@ -53,7 +63,7 @@ const maxEdges = 4000
 // goes through.
 func (f *packageFact) trim() {
 	seen := map[string]bool{}
-	var kept []Edge
+	var kept []edge
 	for _, e := range f.Edges {
 		if pkg, _, _ := strings.Cut(e.To, "."); seen[e.key()] || standard(pkg) || len(kept) >= maxEdges {
 			continue
@@ -89,9 +99,12 @@ func (e *engine) importPackages() *packageFact {
 	return all
 }
 
-func (e *engine) edge(x Edge) {
+func (e *engine) edge(x edge) {
 	sort.Strings(x.Gates)
 	x.Pkg = e.pass.Pkg.Path()
+	if e.fork(x.in) != nil || e.forks[x.in] {
+		x.fork = funcName(x.in)
+	}
 	if !e.edgeSeen[x.key()] {
 		e.edgeSeen[x.key()] = true
 		e.edges = append(e.edges, x)
@@ -211,8 +224,10 @@ var Lockorder = newAnalyzer("lockorder", `find locks taken in orders that contra
 If one goroutine takes A and then B and another B and then A, the two can end up waiting for one another. The
 order is that of lock classes (type and field), along calls, over packages, and circles may have any length.
 A circle of reads alone is none while nobody writes, and neither is one whose every step is taken under one
-and the same other lock. It is reported once, in the first package that sees all of it. A circle whose halves
-are in packages that no package of the run imports together is not seen.
+and the same other lock, nor one in which a goroutine has ended before its function takes the other order: the
+function waits for it, and the locks are its own variables, or the function is main or a test, which run once. A
+circle is reported once, in the first package that sees all of it. One whose halves are in packages that no
+package of the run imports together is not seen.
 
 Bad:
 
@@ -226,9 +241,9 @@ Good: one order everywhere, or the first lock given back before the second is ta
 func lockorder(r *reporter, res *flowResult) {
 	// res.edges are this package's; res.all are all of them. Of edges that look the same to other packages,
 	// keep this package's, which have positions.
-	graph := map[string][]Edge{}
+	graph := map[string][]edge{}
 	seen := map[string]bool{}
-	for _, e := range append(append([]Edge(nil), res.edges...), res.all...) {
+	for _, e := range append(append([]edge(nil), res.edges...), res.all...) {
 		if !seen[e.key()] {
 			seen[e.key()] = true
 			graph[e.From] = append(graph[e.From], e)
@@ -241,7 +256,7 @@ func lockorder(r *reporter, res *flowResult) {
 	sort.Strings(nodes)
 	told, used := map[string]bool{}, map[string]bool{}
 	for _, cycle := range cycles(graph, nodes) {
-		best := choose(cycle, res.writers)
+		best := res.choose(cycle)
 		if best == nil {
 			continue
 		}
@@ -303,9 +318,9 @@ const (
 
 // cycles lists simple cycles of classes, short ones first, as lists of parallel edges. Each is found from
 // its smallest class, by a search that deepens and goes only where the way back is short enough.
-func cycles(graph map[string][]Edge, nodes []string) [][][]Edge {
+func cycles(graph map[string][]edge, nodes []string) [][][]edge {
 	next, prev := map[string][]string{}, map[string][]string{}
-	between := map[[2]string][]Edge{}
+	between := map[[2]string][]edge{}
 	for _, from := range nodes {
 		for _, e := range graph[from] {
 			k := [2]string{from, e.To}
@@ -317,7 +332,7 @@ func cycles(graph map[string][]Edge, nodes []string) [][][]Edge {
 		}
 		sort.Strings(next[from])
 	}
-	var out [][][]Edge
+	var out [][][]edge
 	for _, start := range nodes {
 		back := map[string]int{start: 0} // steps to start, over larger classes
 		for queue := []string{start}; len(queue) > 0; queue = queue[1:] {
@@ -339,7 +354,7 @@ func cycles(graph map[string][]Edge, nodes []string) [][][]Edge {
 						return
 					}
 					if n == start && len(path) == length {
-						var c [][]Edge
+						var c [][]edge
 						for i := range path {
 							c = append(c, between[[2]string{path[i], path[(i+1)%len(path)]}])
 						}
@@ -364,8 +379,8 @@ func cycles(graph map[string][]Edge, nodes []string) [][][]Edge {
 }
 
 // choose picks one edge for each step so that the circle can close, or returns nil.
-func choose(cycle [][]Edge, writers map[string]bool) []Edge {
-	pick := make([]Edge, len(cycle))
+func (e *engine) choose(cycle [][]edge) []edge {
+	pick := make([]edge, len(cycle))
 	tries := 0
 	var try func(i int) bool
 	try = func(i int) bool {
@@ -373,10 +388,10 @@ func choose(cycle [][]Edge, writers map[string]bool) []Edge {
 			return false
 		}
 		if i == len(cycle) {
-			return closes(pick, writers)
+			return e.closes(pick)
 		}
-		for _, e := range cycle[i] {
-			pick[i] = e
+		for _, step := range cycle[i] {
+			pick[i] = step
 			if try(i + 1) {
 				return true
 			}
@@ -390,18 +405,23 @@ func choose(cycle [][]Edge, writers map[string]bool) []Edge {
 }
 
 // closes reports whether goroutines that take the edges' locks can wait for one another.
-func closes(cycle []Edge, writers map[string]bool) bool {
-	for i, e := range cycle {
-		hold := cycle[(i+1)%len(cycle)].Held // how e.To is held by the next
-		if e.Taken == Read && hold == Read && !writers[e.To] {
+func (e *engine) closes(cycle []edge) bool {
+	for i, x := range cycle {
+		hold := cycle[(i+1)%len(cycle)].Held // how x.To is held by the next
+		if x.Taken == readMode && hold == readMode && !e.writers[x.To] {
 			return false
+		}
+		for _, y := range cycle[:i] {
+			if e.apart(x, y) {
+				return false
+			}
 		}
 	}
 	for _, g := range cycle[0].Gates {
 		common := true
-		for _, e := range cycle[1:] {
+		for _, x := range cycle[1:] {
 			found := false
-			for _, h := range e.Gates {
+			for _, h := range x.Gates {
 				found = found || h == g
 			}
 			common = common && found
@@ -410,8 +430,8 @@ func closes(cycle []Edge, writers map[string]bool) bool {
 			return false
 		}
 	}
-	for _, e := range cycle {
-		if e.own == nil || e.own != cycle[0].own {
+	for _, x := range cycle {
+		if x.own() == nil || x.own() != cycle[0].own() {
 			return true
 		}
 	}
@@ -419,7 +439,7 @@ func closes(cycle []Edge, writers map[string]bool) bool {
 }
 
 // seenBelow reports whether an import has all of the cycle, and so has reported it.
-func (res *flowResult) seenBelow(cycle []Edge) bool {
+func (res *flowResult) seenBelow(cycle []edge) bool {
 	for _, imp := range res.pass.Pkg.Imports() {
 		var fact packageFact
 		if !res.pass.ImportPackageFact(imp, &fact) {

@@ -29,7 +29,7 @@ the hold:
 			continue
 		}
 		level, when := Error, "a writer that comes between the two waits for the first and keeps the second waiting, for ever"
-		if !res.hasWriter(ev.acquire.Class, ev.lock.Path) {
+		if !res.hasWriter(ev.acquire.Class, ev.lock.path) {
 			level, when = Warning, "no writer of it is seen here, but one that came between the two would wait for the first and keep the second waiting, for ever"
 		}
 		if ev.kind == maybeAgain {

@@ -10,20 +10,20 @@ import (
 // drawbridgePath is the package whose types have the operations that the standard ones lack.
 const drawbridgePath = "github.com/drawbridge-go/drawbridge"
 
-// Mode is how a lock is held or asked for.
-type Mode uint8
+// A mode is how a lock is held or asked for.
+type mode uint8
 
 const (
-	Read Mode = iota + 1
-	Upgradable
-	Write
+	readMode mode = iota + 1
+	upgradableMode
+	writeMode
 )
 
-func (m Mode) String() string {
+func (m mode) String() string {
 	switch m {
-	case Read:
+	case readMode:
 		return "read"
-	case Upgradable:
+	case upgradableMode:
 		return "upgradable"
 	}
 	return "write"
@@ -42,32 +42,32 @@ const (
 // An op is what one call does to one lock.
 type op struct {
 	kind opKind
-	mode Mode // taken, released, or reached by an upgrade or downgrade
+	mode mode // taken, released, or reached by an upgrade or downgrade
 	try  bool // reports in a bool; never waits
 	ctx  bool // reports in an error; the wait ends with a context
 }
 
 // ops are the method names that the checkers know. A name counts only on a type that is a lock.
 var ops = map[string]op{
-	"Lock":                  {kind: opAcquire, mode: Write},
-	"RLock":                 {kind: opAcquire, mode: Read},
-	"ULock":                 {kind: opAcquire, mode: Upgradable},
-	"TryLock":               {kind: opAcquire, mode: Write, try: true},
-	"TryRLock":              {kind: opAcquire, mode: Read, try: true},
-	"TryULock":              {kind: opAcquire, mode: Upgradable, try: true},
-	"LockContext":           {kind: opAcquire, mode: Write, ctx: true},
-	"RLockContext":          {kind: opAcquire, mode: Read, ctx: true},
-	"ULockContext":          {kind: opAcquire, mode: Upgradable, ctx: true},
-	"Unlock":                {kind: opRelease, mode: Write},
-	"RUnlock":               {kind: opRelease, mode: Read},
-	"UUnlock":               {kind: opRelease, mode: Upgradable},
-	"Upgrade":               {kind: opUpgrade, mode: Write},
-	"UpgradeContext":        {kind: opUpgrade, mode: Write, ctx: true},
-	"Downgrade":             {kind: opDowngrade, mode: Read},
-	"DowngradeToUpgradable": {kind: opDowngrade, mode: Upgradable},
-	"WithLock":              {kind: opScoped, mode: Write, ctx: true},
-	"WithRLock":             {kind: opScoped, mode: Read, ctx: true},
-	"WithULock":             {kind: opScoped, mode: Upgradable, ctx: true},
+	"Lock":                  {kind: opAcquire, mode: writeMode},
+	"RLock":                 {kind: opAcquire, mode: readMode},
+	"ULock":                 {kind: opAcquire, mode: upgradableMode},
+	"TryLock":               {kind: opAcquire, mode: writeMode, try: true},
+	"TryRLock":              {kind: opAcquire, mode: readMode, try: true},
+	"TryULock":              {kind: opAcquire, mode: upgradableMode, try: true},
+	"LockContext":           {kind: opAcquire, mode: writeMode, ctx: true},
+	"RLockContext":          {kind: opAcquire, mode: readMode, ctx: true},
+	"ULockContext":          {kind: opAcquire, mode: upgradableMode, ctx: true},
+	"Unlock":                {kind: opRelease, mode: writeMode},
+	"RUnlock":               {kind: opRelease, mode: readMode},
+	"UUnlock":               {kind: opRelease, mode: upgradableMode},
+	"Upgrade":               {kind: opUpgrade, mode: writeMode},
+	"UpgradeContext":        {kind: opUpgrade, mode: writeMode, ctx: true},
+	"Downgrade":             {kind: opDowngrade, mode: readMode},
+	"DowngradeToUpgradable": {kind: opDowngrade, mode: upgradableMode},
+	"WithLock":              {kind: opScoped, mode: writeMode, ctx: true},
+	"WithRLock":             {kind: opScoped, mode: readMode, ctx: true},
+	"WithULock":             {kind: opScoped, mode: upgradableMode, ctx: true},
 }
 
 // signatures that an operation must have besides its name; a Lock that takes a key, say, is another thing.

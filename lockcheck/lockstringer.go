@@ -25,7 +25,7 @@ Good:
 			continue
 		}
 		level := Error
-		if ev.kind == maybeAgain || ev.hold.mode == Read && ev.acquire.Mode == Read && !res.hasWriter(ev.acquire.Class, ev.lock.Path) {
+		if ev.kind == maybeAgain || ev.hold.mode == readMode && ev.acquire.Mode == readMode && !res.hasWriter(ev.acquire.Class, ev.lock.path) {
 			level = Warning
 		}
 		r.report(level, ev.pos, nil, "%s, %s, is taken again by the method that %s calls on its argument: %s %s. Format the value before the lock is taken, or give it a variant for callers that hold the lock",

@@ -37,7 +37,7 @@ Good, with drawbridge's RWMutex:
 			if ev.hold.bridge {
 				remedy = "Use WithULock, which can upgrade, or unlock it first and look at the state again under the write lock"
 			}
-			if ev.hold.mode == Upgradable {
+			if ev.hold.mode == upgradableMode {
 				remedy = "Use Upgrade, which turns the upgradable hold into the write lock"
 			}
 			r.report(Error, ev.pos, nil, "%s is asked for as a writer while it is held as a reader, and this never returns: %s, then locked %s. %s",

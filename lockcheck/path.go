@@ -10,11 +10,11 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A Path names a lock by the way that leads to it: a root, then fields and elements. Two equal paths in one
+// A path names a lock by the way that leads to it: a root, then fields and elements. Two equal paths in one
 // function are the same lock as long as nothing on the way is assigned; pointers are followed silently, so
 // s.mu is the same path whether s is a value or a pointer.
-type Path struct {
-	Root  Root
+type path struct {
+	Root  root
 	Steps string // ".mu", ".store.mu", ".shards[].mu", ".pair[1]"
 }
 
@@ -28,9 +28,9 @@ const (
 	rootLocal            // the SSA value itself
 )
 
-// A Root is where a path starts. Captured variables have no kind of their own: a function literal is
+// A root is where a path starts. Captured variables have no kind of their own: a function literal is
 // created in one place, so they are named as its enclosing function names them.
-type Root struct {
+type root struct {
 	Kind  rootKind
 	Index int
 	Name  string
@@ -39,7 +39,7 @@ type Root struct {
 }
 
 // exact reports whether equal paths are the same lock. An element whose index is not a constant is not.
-func (p Path) exact() bool {
+func (p path) exact() bool {
 	if p.Root.Kind == rootUnknown {
 		return false
 	}
@@ -56,18 +56,18 @@ func (p Path) exact() bool {
 }
 
 // portable is the path as another package may see it; what only this function can name becomes unknown.
-func (p Path) portable() Path {
+func (p path) portable() path {
 	switch p.Root.Kind {
 	case rootParam:
 		p.Root.fn = nil
 	case rootGlobal:
 	default:
-		p.Root = Root{}
+		p.Root = root{}
 	}
 	return p
 }
 
-func (p Path) String() string {
+func (p path) String() string {
 	name := "…"
 	switch p.Root.Kind {
 	case rootGlobal:
@@ -123,7 +123,7 @@ func splitSteps(s string) []string {
 
 // A place is a path with what the type system says of its end.
 type place struct {
-	Path
+	path
 	class string // "pkg/path.Type.field", the same for every instance; "" for a local variable
 	read  bool   // reached through RLocker: its Lock is a read lock
 }
@@ -143,7 +143,7 @@ func (e *engine) place(v ssa.Value) place {
 	p, ok := e.places[v]
 	if !ok {
 		// A value that is defined by way of itself, in a loop, is its own root.
-		e.places[v] = place{Path: Path{Root: Root{Kind: rootLocal, value: v}}}
+		e.places[v] = place{path: path{Root: root{Kind: rootLocal, value: v}}}
 		p = e.follow(v)
 		e.places[v] = p
 	}
@@ -151,13 +151,13 @@ func (e *engine) place(v ssa.Value) place {
 }
 
 func (e *engine) follow(v ssa.Value) place {
-	local := place{Path: Path{Root: Root{Kind: rootLocal, value: v}}}
+	local := place{path: path{Root: root{Kind: rootLocal, value: v}}}
 	next := e.place
 	switch v := v.(type) {
 	case *ssa.Parameter:
 		for i, p := range v.Parent().Params {
 			if p == v {
-				return place{Path: Path{Root: Root{Kind: rootParam, Index: i, fn: origin(v.Parent())}}}
+				return place{path: path{Root: root{Kind: rootParam, Index: i, fn: origin(v.Parent())}}}
 			}
 		}
 	case *ssa.FreeVar:
@@ -166,7 +166,7 @@ func (e *engine) follow(v ssa.Value) place {
 		}
 		for i, fv := range v.Parent().FreeVars {
 			if fv == v {
-				return place{Path: Path{Root: Root{Kind: rootFree, Index: i, fn: v.Parent()}}}
+				return place{path: path{Root: root{Kind: rootFree, Index: i, fn: v.Parent()}}}
 			}
 		}
 	case *ssa.Global:
@@ -174,7 +174,7 @@ func (e *engine) follow(v ssa.Value) place {
 		if v.Pkg != nil {
 			name = v.Pkg.Pkg.Path() + "." + name
 		}
-		return place{Path: Path{Root: Root{Kind: rootGlobal, Name: name}}, class: name}
+		return place{path: path{Root: root{Kind: rootGlobal, Name: name}}, class: name}
 	case *ssa.Alloc:
 		if val := onlyStore(v); val != nil && isReference(val.Type()) {
 			if _, self := val.(*ssa.Alloc); !self || val != v {
@@ -300,7 +300,7 @@ func (e *engine) named(p place, t types.Type, i int) place {
 
 func extend(p place, step string) place {
 	if strings.Count(p.Steps, ".")+strings.Count(p.Steps, "[") >= maxSteps {
-		p.Root = Root{}
+		p.Root = root{}
 	} else {
 		p.Steps += step
 	}
@@ -351,7 +351,7 @@ func (e *engine) fresh(v ssa.Value, field string) *place {
 				if f.Name != field {
 					continue
 				}
-				if p := e.translate(place{Path: f.Path}, fn, args, v.Parent(), nil); p.Root.Kind != rootUnknown {
+				if p := e.translate(place{path: f.Path}, fn, args, v.Parent(), nil); p.Root.Kind != rootUnknown {
 					return &p
 				}
 			}
@@ -390,7 +390,7 @@ func (e *engine) resultPlace(c *ssa.Call, i int) (place, bool) {
 		return place{}, false
 	}
 	r := sum.Returns[i]
-	p := e.translate(place{Path: *r.Alias, class: r.Class}, fn, args, c.Parent(), nil)
+	p := e.translate(place{path: *r.Alias, class: r.Class}, fn, args, c.Parent(), nil)
 	return p, p.Root.Kind != rootUnknown
 }
 

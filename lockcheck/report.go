@@ -140,7 +140,7 @@ func (r *reporter) report(level string, pos token.Pos, fixes []analysis.Suggeste
 }
 
 // way tells how the code at the event comes to the last frame of a trace.
-func way(trace []Frame) string {
+func way(trace []frame) string {
 	if len(trace) <= 1 {
 		return "here"
 	}
@@ -159,9 +159,9 @@ func way(trace []Frame) string {
 // verb is what a call did to take a lock, for people.
 func taken(h hold) string {
 	switch h.mode {
-	case Read:
+	case readMode:
 		return "read-locked at " + h.at
-	case Upgradable:
+	case upgradableMode:
 		return "held upgradable since " + h.at
 	}
 	return "locked at " + h.at

@@ -7,22 +7,24 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A Summary is what a function does to locks, as its callers need to know it. It is the fact that crosses
+// A summary is what a function does to locks, as its callers need to know it. It is the fact that crosses
 // package borders, so it speaks of parameters and package-level variables only.
-type Summary struct {
-	Acquires []Acquire
-	Exits    []Exit
-	Blocks   []Block
-	Calls    []ParamCall
-	Returns  []Return
+type summary struct {
+	Acquires []acquire
+	Exits    []wayOut
+	Blocks   []block
+	Calls    []paramCall
+	Returns  []returned
+	Outcome  outcome
+	Unsure   bool // there are more ways out than Exits tells
 
 	index map[acquireKey]int
 }
 
-// AFact makes Summary an analysis.Fact.
-func (*Summary) AFact() {}
+// AFact makes summary an analysis.Fact.
+func (*summary) AFact() {}
 
-func (s *Summary) String() string {
+func (s *summary) String() string {
 	var b strings.Builder
 	for _, a := range s.Acquires {
 		fmt.Fprintf(&b, "%s %s;", a.Mode, a.Lock)
@@ -39,86 +41,86 @@ func (s *Summary) String() string {
 	return b.String()
 }
 
-// An Acquire is a lock that the function, or what it calls, takes at some point.
-type Acquire struct {
-	Lock    Path
+// An acquire is a lock that the function, or what it calls, takes at some point.
+type acquire struct {
+	Lock    path
 	Class   string
-	Mode    Mode
+	Mode    mode
 	Try     bool
 	Ctx     bool
 	Bridge  bool
-	Guards  []Guard // what must hold of the arguments for it to come to that
-	After   []Held  // locks that it gives back before, although it did not take them
-	Trace   []Frame // from the function down to the place
-	Dynamic bool    // some call on the way, through a variable, may go elsewhere
-	Method  bool    // some call on the way is one of an interface's method
-	Printed string  // the call that formats the value, when a String method does it
+	Guards  []guard    // what must hold of the arguments for it to come to that
+	After   []heldLock // locks that it gives back before, although it did not take them
+	Trace   []frame    // from the function down to the place
+	Dynamic bool       // some call on the way, through a variable, may go elsewhere
+	Method  bool       // some call on the way is one of an interface's method
+	Printed string     // the call that formats the value, when a String method does it
 }
 
-// A Frame is one step on the way to a place: the function, and file and line.
-type Frame struct{ Func, At string }
+// A frame is one step on the way to a place: the function, and file and line.
+type frame struct{ Func, At string }
 
-// A Held is a lock that is held, or given back, when the function returns.
-type Held struct {
-	Lock   Path
+// A heldLock is a lock that is held, or given back, when the function returns.
+type heldLock struct {
+	Lock   path
 	Class  string
-	Mode   Mode
+	Mode   mode
 	At     string
 	Bridge bool // drawbridge's own type
 }
 
-// An Exit is one way in which the function returns.
-type Exit struct {
-	Holds   []Held
-	Frees   []Held
+// A wayOut is one way in which the function returns.
+type wayOut struct {
+	Holds   []heldLock
+	Frees   []heldLock
 	Results string // a letter for each result: t, f (bool), n, v (nil, a value), ? (not known)
-	Guards  []Guard
+	Guards  []guard
 }
 
-// A Guard is a condition on a parameter, or on a variable of the enclosing function, that chooses what a
+// A guard is a condition on a parameter, or on a variable of the enclosing function, that chooses what a
 // function does: needLock in func (s *Store) remove(k string, needLock bool).
-type Guard struct {
+type guard struct {
 	Param  int    // -1 for a variable of the enclosing function
 	Equals string // "nil"; empty when the parameter is a bool
 	Is     bool
 	value  ssa.Value
 }
 
-// A Block is a wait without a lock's own wait: a channel, a network call.
-type Block struct {
+// A block is a wait without a lock's own wait: a channel, a network call.
+type block struct {
 	What    string
 	Bounded bool   // by a context or a time limit
-	Own     Path   // the lock that a Cond gives back while it waits
+	Own     path   // the lock that a Cond gives back while it waits
 	OwnLock string // its class
 	Cond    bool   // gives a lock back while it waits, and that is not one of Own
-	After   []Held
-	Trace   []Frame
+	After   []heldLock
+	Trace   []frame
 	Dynamic bool
 }
 
-// A ParamCall is a call of a function parameter, with the locks held around it.
-type ParamCall struct {
+// A paramCall is a call of a function parameter, with the locks held around it.
+type paramCall struct {
 	Param int
-	Holds []Held
-	After []Held
-	Trace []Frame
+	Holds []heldLock
+	After []heldLock
+	Trace []frame
 }
 
-// A Return says where a result comes from: a lock or object that a parameter leads to, or a new object with
+// A returned says where a result comes from: a lock or object that a parameter leads to, or a new object with
 // fields that parameters lead to.
-type Return struct {
-	Alias  *Path
+type returned struct {
+	Alias  *path
 	Class  string
-	Fields []Field
+	Fields []pathField
 }
 
-// A Field of a new object, and what leads to its value.
-type Field struct {
+// A pathField is a field of a new object, and what leads to its value.
+type pathField struct {
 	Name string
-	Path Path
+	Path path
 }
 
-func (s *Summary) empty() bool {
+func (s *summary) empty() bool {
 	if s == nil {
 		return true
 	}
@@ -126,11 +128,11 @@ func (s *Summary) empty() bool {
 	for _, r := range s.Returns {
 		returns = returns || r.Alias != nil || len(r.Fields) > 0
 	}
-	return len(s.Acquires) == 0 && len(s.Calls) == 0 && len(s.Blocks) == 0 && !s.nets() && !returns
+	return len(s.Acquires) == 0 && len(s.Calls) == 0 && len(s.Blocks) == 0 && !s.nets() && !returns && !s.Unsure && s.Outcome.empty()
 }
 
 // nets reports whether some exit leaves the locks other than they were.
-func (s *Summary) nets() bool {
+func (s *summary) nets() bool {
 	for _, x := range s.Exits {
 		if len(x.Holds)+len(x.Frees) > 0 {
 			return true
@@ -140,8 +142,8 @@ func (s *Summary) nets() bool {
 }
 
 // portable is the summary without what other packages cannot use.
-func (s *Summary) portable() *Summary {
-	out := &Summary{}
+func (s *summary) portable() *summary {
+	out := &summary{Outcome: s.Outcome.portable(), Unsure: s.Unsure}
 	for _, a := range s.Acquires {
 		if a.Lock = a.Lock.portable(); a.Lock.Root.Kind == rootUnknown && a.Class == "" {
 			continue
@@ -161,7 +163,7 @@ func (s *Summary) portable() *Summary {
 		out.Calls = append(out.Calls, c)
 	}
 	for _, r := range s.Returns {
-		var q Return
+		var q returned
 		if r.Alias != nil {
 			if p := r.Alias.portable(); p.Root.Kind != rootUnknown {
 				q.Alias, q.Class = &p, r.Class
@@ -177,8 +179,8 @@ func (s *Summary) portable() *Summary {
 	return out
 }
 
-func portableHolds(hs []Held) []Held {
-	var out []Held
+func portableHolds(hs []heldLock) []heldLock {
+	var out []heldLock
 	for _, h := range hs {
 		if h.Lock = h.Lock.portable(); h.Lock.Root.Kind != rootUnknown || h.Class != "" {
 			out = append(out, h)
@@ -188,7 +190,7 @@ func portableHolds(hs []Held) []Held {
 }
 
 // add keeps one acquire of each kind, the one with the shortest way to it.
-func (s *Summary) add(a Acquire) {
+func (s *summary) add(a acquire) {
 	k := acquireKey{a.Lock, a.Class, a.Mode, a.Try, a.Ctx, a.Dynamic, a.Method, a.Printed != "", len(a.After), guardKey(a.Guards)}
 	for _, h := range a.After {
 		k.after += h.Class + h.Lock.Steps + ";"
@@ -209,15 +211,15 @@ func (s *Summary) add(a Acquire) {
 }
 
 type acquireKey struct {
-	lock                               Path
+	lock                               path
 	class                              string
-	mode                               Mode
+	mode                               mode
 	try, ctx, dynamic, method, printed bool
 	afters                             int
 	after                              string
 }
 
-func (s *Summary) addBlock(b Block) {
+func (s *summary) addBlock(b block) {
 	for i, old := range s.Blocks {
 		if old.What == b.What && old.Own == b.Own && old.Bounded == b.Bounded && old.Dynamic == b.Dynamic && sameHolds(old.After, b.After) {
 			if len(b.Trace) < len(old.Trace) {
@@ -231,7 +233,7 @@ func (s *Summary) addBlock(b Block) {
 	}
 }
 
-func (s *Summary) addExit(x Exit) {
+func (s *summary) addExit(x wayOut) {
 	for _, old := range s.Exits {
 		if old.Results == x.Results && sameGuards(old.Guards, x.Guards) && sameHolds(old.Holds, x.Holds) && sameHolds(old.Frees, x.Frees) {
 			return
@@ -247,7 +249,7 @@ const (
 )
 
 // guardKey tells guards apart within one function.
-func guardKey(gs []Guard) string {
+func guardKey(gs []guard) string {
 	s := ""
 	for _, g := range gs {
 		name := ""
@@ -259,10 +261,10 @@ func guardKey(gs []Guard) string {
 	return s
 }
 
-func sameGuards(a, b []Guard) bool { return guardKey(a) == guardKey(b) }
+func sameGuards(a, b []guard) bool { return guardKey(a) == guardKey(b) }
 
-func portableGuards(gs []Guard) []Guard {
-	var out []Guard
+func portableGuards(gs []guard) []guard {
+	var out []guard
 	for _, g := range gs {
 		if g.value = nil; g.Param >= 0 {
 			out = append(out, g)
@@ -271,7 +273,7 @@ func portableGuards(gs []Guard) []Guard {
 	return out
 }
 
-func sameHolds(a, b []Held) bool {
+func sameHolds(a, b []heldLock) bool {
 	if len(a) != len(b) {
 		return false
 	}

@@ -186,3 +186,25 @@ func (n *node) find(key int) bool {
 	n.mu.Unlock()
 	return found
 }
+
+type ownG struct{ mu sync.Mutex }
+type ownH struct{ mu sync.Mutex }
+
+// The same with locks that no other run of the function has.
+func forkJoinOwn() {
+	var x ownG
+	var y ownH
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		x.mu.Lock()
+		y.mu.Lock()
+		y.mu.Unlock()
+		x.mu.Unlock()
+	}()
+	<-done
+	y.mu.Lock()
+	x.mu.Lock()
+	x.mu.Unlock()
+	y.mu.Unlock()
+}
