@@ -102,7 +102,7 @@ func (w *waiter) free() {
 type wakeList struct {
 	first, last *waiter // granted, and so in no other list
 	competitor  *waiter // not granted
-	reader      *waiter // the last but one of the readers in it, or the only one
+	reader      *waiter // has the last but one of the readers in it, or the only one
 	self        *waiter // the caller's own waiter, which is awake
 }
 
@@ -128,7 +128,8 @@ func (l *wakeList) grant(w *waiter) {
 // step it is one of them that will wake it, when it runs: a writer that runs
 // before them closes the door on all of them at once, to wait for each of them to
 // come and go, and then it is their turn to wait, and so on, in lockstep. The
-// last but one is the last that the scheduler lets run.
+// last but one is the last that the scheduler lets run; in a crowd, whoever is
+// the last to leave its waiter wakes the writer.
 //
 //go:norace
 func (l *wakeList) compete(w *waiter) {
