@@ -124,6 +124,9 @@ func (w *waiter) wake() {
 	if !w.used() {
 		sched.Fail("a wake is sent to a waiter that has been given back")
 	}
+	if w.cancellable && len(w.sleepers) > 1 {
+		sched.Fail("calls share a channel, of which a wake reaches one")
+	}
 	for _, s := range w.sleepers {
 		sched.Note("wakes %s", s.owner.Name)
 		if w.cancellable || s.asleep {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
 	"runtime/trace"
 	"slices"
@@ -144,6 +145,7 @@ func TestAlarmSurvivesItsFunc(t *testing.T) {
 		if out := log.String(); !strings.Contains(out, "out of order") || strings.Contains(out, "\x1b") {
 			t.Errorf("logged %.300q", out)
 		}
+		runtime.KeepAlive(locks) // or their watches end, and with them the stalls
 	})
 }
 
