@@ -58,11 +58,8 @@ func (q *queue) join() *waiter {
 //go:norace
 func (w *waiter) leaveCrowd() (before int32) {
 	calls := w.calls
-	raceDisable()
-	before = w.taken.Add(1) - 1
-	raceEnable()
+	before = w.depart()
 	if before+1 < calls {
-		w.left()
 		return before
 	}
 	w.taken.Store(0)

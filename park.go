@@ -78,6 +78,17 @@ func (w *waiter) prepare(cancellable bool) {
 func (p *parking) joined() {}
 func (p *parking) left()   {}
 
+// depart counts a call that leaves a crowd and returns how many have left
+// before. If it was not the last, w may be another one's from here on.
+//
+//go:norace
+func (w *waiter) depart() (before int32) {
+	raceDisable()
+	before = w.taken.Add(1) - 1
+	raceEnable()
+	return before
+}
+
 // takeWake takes the wake that has been promised to w and not been taken.
 //
 //go:norace

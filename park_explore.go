@@ -63,6 +63,15 @@ func (w *waiter) left() {
 	w.granted.of = slices.DeleteFunc(w.granted.of, func(o *sched.Actor) bool { return o == s.owner })
 }
 
+func (w *waiter) depart() (before int32) {
+	before = w.taken.Add(1) - 1
+	if before+1 < w.calls {
+		w.left()
+		sched.Step(nil) // w may be gone before the one who has left goes on
+	}
+	return before
+}
+
 func (w *waiter) prepare(cancellable bool) { w.cancellable = cancellable }
 
 func (w *waiter) park(mu *section, done <-chan struct{}) (expired bool) {

@@ -14,6 +14,11 @@ func Named() (programs []string) {
 			// The wrong class is woken, or one reader of two.
 			"RLock Release | RLock Release | Lock Release | RLock Release",
 			"Lock Release | RLock Release | RLock Release | Lock Release",
+			// Readers that wait as one, beside one that may give up, and after
+			// others have come and gone.
+			"Lock Release | RLock Release | RLock Release RLock Release | RLock Release",
+			"Lock Release | RLockContext! Release | RLock Release | RLock Release",
+			"Lock Release Lock Release | RLock Release RLock Release | RLock Release RLock Release",
 			// A waiter for an upgradable hold is forgotten.
 			"Lock Release | ULock Release | RLock Release | ULock Release",
 			"ULock Release | ULockContext! Release | RLock Release | Lock Release",
