@@ -90,7 +90,7 @@ func (w *waiter) free() {
 	w.next, w.prev = nil, nil
 	w.upgrade, w.crowd, w.signalled = false, false, false
 	w.granted.Store(false)
-	w.since, w.seq = 0, 0
+	w.calls, w.since, w.seq = 0, 0, 0
 	w.parking.reset()
 	w.left()
 	waiters.Put(w)
