@@ -303,6 +303,31 @@ func TestObserveOfHoldsThatWereThere(t *testing.T) {
 	})
 }
 
+// Readers that began to wait before anybody observed wait as one. Each of them
+// has a grant with a number of its own all the same.
+func TestObserveOfReadersThatWaitAlready(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var rw drawbridge.RWMutex
+		var j journal
+		rw.Lock()
+		var readers sync.WaitGroup
+		for range 3 {
+			readers.Go(rw.RLock)
+		}
+		synctest.Wait()
+		defer rw.Observe(&j)()
+		rw.Unlock()
+		readers.Wait()
+		for range 3 {
+			rw.RUnlock()
+		}
+		j.want(t,
+			"1 released to write, -",
+			"2 granted to read, -", "3 granted to read, -", "4 granted to read, -",
+			"5 released to read, -", "6 released to read, -", "7 released to read, -")
+	})
+}
+
 // TestObserverMayCallState: it runs outside the internal mutex.
 func TestObserverMayCallState(t *testing.T) {
 	play := func(name string, use func(*drawbridge.RWMutex)) {
