@@ -90,10 +90,8 @@ func (e *engine) mayEnd(fn *ssa.Function) bool {
 				if endsTest(&instr.Call) {
 					return true
 				}
-				if callee := instr.Call.StaticCallee(); callee != nil {
-					if o := e.outcome(origin(callee)); o.Never || len(o.Returns) > 0 {
-						return true
-					}
+				if o := e.outcomeOf(instr); o.Never || len(o.Returns) > 0 {
+					return true
 				}
 			}
 		}
@@ -138,7 +136,7 @@ func (r *reach) block(b *ssa.BasicBlock, known map[cond]bool) {
 			if endsTest(&instr.Call) {
 				return
 			}
-			if o := r.callee(instr); o.Never || !r.learn(known, o.Returns, instr) {
+			if o := r.f.e.outcomeOf(instr); o.Never || !r.learn(known, o.Returns, instr) {
 				return
 			}
 		case *ssa.Return:
@@ -157,9 +155,10 @@ func (r *reach) block(b *ssa.BasicBlock, known map[cond]bool) {
 	}
 }
 
-func (r *reach) callee(c *ssa.Call) *outcome {
+// outcomeOf is the outcome of a call's callee, where that is one function.
+func (e *engine) outcomeOf(c *ssa.Call) *outcome {
 	if fn := c.Call.StaticCallee(); fn != nil {
-		return r.f.e.outcome(origin(fn))
+		return e.outcome(origin(fn))
 	}
 	return &outcome{}
 }
@@ -191,12 +190,12 @@ func (r *reach) assume(known map[cond]bool, v ssa.Value, is bool) bool {
 		return r.assume(known, u.X, !is)
 	}
 	if c, ok := v.(*ssa.Call); ok {
-		o := r.callee(c)
-		switch guards := o.True; {
+		o := r.f.e.outcomeOf(c)
+		switch {
 		case o.Always == 't' && !is || o.Always == 'f' && is:
 			return false
 		case is:
-			return r.learn(known, guards, c)
+			return r.learn(known, o.True, c)
 		default:
 			return r.learn(known, o.False, c)
 		}
@@ -281,10 +280,10 @@ func common(a, b map[cond]bool) map[cond]bool {
 // required are the conditions without which a call does not come back.
 func (f *flow) required(c ssa.CallInstruction) (out []cond) {
 	call, ok := c.(*ssa.Call)
-	if !ok || call.Call.StaticCallee() == nil {
+	if !ok {
 		return nil
 	}
-	for _, g := range f.e.outcome(origin(call.Call.StaticCallee())).Returns {
+	for _, g := range f.e.outcomeOf(call).Returns {
 		if g.Param < 0 || g.Param >= len(call.Call.Args) {
 			continue
 		}
