@@ -244,7 +244,6 @@ func (c *core) giveUp(k *call, w *waiter, why error) error {
 // so keeps it. Nobody else is let in by that, but for one writer at most, whose
 // last reader has left and is still on its way to mu; it is woken here.
 //
-//go:noinline
 //go:norace
 func (c *core) settleFor(w *waiter) {
 	list := wakeList{self: w}

@@ -93,6 +93,9 @@ func (c *core) lock() {
 	c.mu.lock()
 }
 
+// unlock leaves mu. Out of line, its empty list is no part of the stack that
+// others sleep on.
+//
 //go:noinline
 //go:norace
 func (c *core) unlock() {

@@ -22,7 +22,7 @@ func TestFingerprintIsComplete(t *testing.T) {
 		{holding{}, []string{"hold", "since"}},
 		{list{}, []string{"first", "last", "len"}},
 		{waiter{}, []string{"next", "prev", "after", "granted", "signalled", "upgrade", "crowd", "mode", "calls", "taken", "ticket", "since", "seq", "parking"}},
-		{parking{}, []string{"sleepers", "cancellable", "mu", "done"}},
+		{parking{}, []string{"sleepers", "cancellable", "done"}},
 		{sleeper{}, []string{"owner", "asleep", "wakes"}},
 	} {
 		var fields []string

@@ -14,7 +14,6 @@ type parking struct {
 	sleepers []*sleeper // whose wait it is, none while nobody's
 
 	cancellable bool
-	mu          *section
 	done        <-chan struct{}
 }
 
@@ -41,7 +40,7 @@ func (p *parking) own() *sleeper {
 
 // reset leaves nothing of a wait, as far as park.go does: a wake that is still
 // on its way to the cond or the channel is not called back by it.
-func (p *parking) reset() { p.cancellable, p.mu, p.done = false, nil, nil }
+func (p *parking) reset() { p.cancellable, p.done = false, nil }
 
 // joined is called when one more call begins to use a waiter.
 func (w *waiter) joined() {

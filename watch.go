@@ -172,12 +172,10 @@ func (w *watch) entered(m Mode) uint64 {
 	switch m {
 	case Upgradable:
 		w.upgradable = newHolding()
-		return w.upgradable.hold
 	case Write:
 		w.writer = newHolding()
-		return w.writer.hold
 	}
-	return 0
+	return w.name(m)
 }
 
 // name is the name of the hold in mode m.
