@@ -250,6 +250,7 @@ func TestPatience(t *testing.T) {
 		age      time.Duration
 		overtake bool
 	}{
+		{0, true},
 		{time.Microsecond, true},
 		{time.Millisecond, true},
 		{time.Millisecond + 1, false},
@@ -298,6 +299,16 @@ func TestAtMost256ReleasesPassAnOldWriter(t *testing.T) {
 		{"writers", (*drawbridge.RWMutex).Lock, (*drawbridge.RWMutex).Unlock, (*drawbridge.RWMutex).TryLock},
 		{"readers", (*drawbridge.RWMutex).RLock, (*drawbridge.RWMutex).RUnlock, (*drawbridge.RWMutex).TryRLock},
 		{"upgradable readers", (*drawbridge.RWMutex).ULock, (*drawbridge.RWMutex).UUnlock, (*drawbridge.RWMutex).TryULock},
+		{"readers, while others come and give up", (*drawbridge.RWMutex).RLock, (*drawbridge.RWMutex).RUnlock, func(rw *drawbridge.RWMutex) bool {
+			entered := rw.TryRLock()
+			if entered {
+				ctx, cancel := context.WithCancel(t.Context())
+				if rw.LockContext(tooShort{ctx, cancel}) == nil {
+					t.Error("a writer got in beside a reader")
+				}
+			}
+			return entered
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			most, passed := 0, 0
@@ -334,6 +345,18 @@ func TestAtMost256ReleasesPassAnOldWriter(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tooShort is a context that ends when its call is about to wait, which therefore
+// comes and gives up without a switch of goroutines.
+type tooShort struct {
+	context.Context
+	end context.CancelFunc
+}
+
+func (c tooShort) Done() <-chan struct{} {
+	c.end()
+	return c.Context.Done()
 }
 
 // TestWokenWriterThatGivesUpPassesItsWakeOn: the wake of the first writer in

@@ -172,7 +172,14 @@ func checks(f fault, explorer string) []check {
 	tests := check{"tests", test("-short", "-timeout", "60s")}
 	race := check{"tests -race", test("-race", "-timeout", "240s")}
 	if f.kind == "mutant" { // they are many
-		return []check{named, tests, scenarios, explore("^three actors, no contexts")}
+		three := explore("^three actors, no contexts")
+		switch f.file {
+		case "park.go", "sched.go": // the explorer has its own
+			return []check{tests}
+		case "caller.go", "deadlock.go", "errors.go", "fatal.go", "keyed.go", "misuse.go", "moment.go", "observe.go", "policy.go", "scope.go", "snapshot.go", "watch.go":
+			return []check{tests, scenarios, named, three}
+		}
+		return []check{named, tests, scenarios, three}
 	}
 	last := []check{explore("^three actors, no contexts"), {"tests", test("-timeout", "120s")}, race, explore(""), {"fuzz", test("-run", "^$", "-fuzz", "^Fuzz", "-fuzztime", "20s")}}
 	switch f.file {
