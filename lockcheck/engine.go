@@ -1,12 +1,14 @@
 package lockcheck
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -314,12 +316,12 @@ func (e *engine) inTest(fn *ssa.Function) bool {
 	return strings.HasSuffix(e.pass.Fset.Position(fn.Pos()).Filename, "_test.go")
 }
 
+// sortFuncs sorts functions by where they are written. Those made from one piece of source, as the instances of
+// a generic function are, go by their names.
 func sortFuncs(fns []*ssa.Function) {
-	for i := 1; i < len(fns); i++ {
-		for j := i; j > 0 && fns[j].Pos() < fns[j-1].Pos(); j-- {
-			fns[j], fns[j-1] = fns[j-1], fns[j]
-		}
-	}
+	slices.SortFunc(fns, func(a, b *ssa.Function) int {
+		return cmp.Or(cmp.Compare(a.Pos(), b.Pos()), cmp.Compare(a.String(), b.String()))
+	})
 }
 
 // summary is what a function does. A function that is being summarised is taken to do what was last known
