@@ -20,6 +20,7 @@ func init() {
 		return waiters.live[actor] != nil
 	}
 	sched.Core.Window = func(lock any) bool { return coreOf(lock).state.v&competing != 0 }
+	sched.Core.Flags = func(lock any) string { return coreOf(lock).wrongFlags() }
 	sched.Core.Picture = func(lock any) (p sched.Picture) {
 		sched.Outside(func() {
 			c := coreOf(lock)
@@ -218,6 +219,38 @@ func (c *core) leftovers() string {
 		}
 	}
 	return strings.Join(left, ", ")
+}
+
+// wrongFlags says which flags do not agree with who waits, at a moment in which
+// nobody is in mu. A flag too many keeps the fast paths out for nothing, which
+// nothing else would show.
+func (c *core) wrongFlags() string {
+	q := c.q
+	if q == nil {
+		q = &nobody
+	}
+	is := c.state.v & (closed | writersWait | readersWait)
+	var want uint64
+	if c.state.v&writing != 0 || q.drainer != nil {
+		want |= closed
+	}
+	if q.writers.len > 0 {
+		want |= writersWait
+	}
+	if q.readers.len+q.upgradables.len > 0 {
+		want |= readersWait
+	}
+	if is == want {
+		return ""
+	}
+	return fmt.Sprintf("the flags of the state are %s, and by the queue %s", describeFlags(is), describeFlags(want))
+}
+
+func describeFlags(flags uint64) string {
+	if flags == 0 {
+		return "none"
+	}
+	return describeState(flags)
 }
 
 // describeState writes a state in words.

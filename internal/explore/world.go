@@ -351,6 +351,9 @@ func (w *world) Check() error {
 	if sched.Core.Window(w.lock.any()) {
 		return errors.New("a window is open and nobody is on the way")
 	}
+	if wrong := sched.Core.Flags(w.lock.any()); wrong != "" {
+		return errors.New(wrong)
+	}
 	for i := range w.actors {
 		if a := &w.actors[i]; a.calling && a.op.takesContext() && a.ctx.err != nil {
 			return fmt.Errorf("%c sleeps on though its context is done", 'A'+i)

@@ -13,6 +13,9 @@ var Core struct {
 	// run yet.
 	Window func(lock any) bool
 
+	// Flags returns which flags of the state do not agree with the queue, or "".
+	Flags func(lock any) string
+
 	// Idle returns what is left in a lock that nobody uses, or "".
 	Idle func(lock any) string
 
