@@ -288,8 +288,11 @@ func (w *world) Event(e sched.Event, i int) {
 	switch e {
 	case sched.Queued:
 		w.queued++
-		a.wait = waitFacts{queued: w.queued, since: sched.Clock()}
+		a.wait = waitFacts{queued: w.queued}
 	case sched.Parked:
+		if !a.wait.slept { // what is promised is counted from its sleep
+			a.wait.since = sched.Clock()
+		}
 		a.wait.asleep, a.wait.slept = true, true
 	case sched.Granted:
 		a.wait.granted = true
