@@ -347,6 +347,61 @@ func TestAtMost256ReleasesPassAnOldWriter(t *testing.T) {
 	}
 }
 
+// TestBatchRunsBeforeTheWriterThatCompetes: woken in one go with the batch that a
+// writer lets in, the next writer runs first and closes the door on all of them.
+// Then they and the writers run in lockstep.
+func TestBatchRunsBeforeTheWriterThatCompetes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for readers := 1; readers <= 3; readers++ {
+		for _, c := range []struct {
+			name string
+			ctx  context.Context
+		}{
+			{"a waiter each", t.Context()},
+			{"a crowd", nil},
+		} {
+			t.Run(fmt.Sprintf("%d, %s", readers, c.name), func(t *testing.T) {
+				// Some rounds are interrupted, and the race detector shuffles
+				// who runs. Without the order it was in no round of a thousand.
+				for range 100 {
+					var rw drawbridge.RWMutex
+					var wg sync.WaitGroup
+					rw.Lock()
+					var before atomic.Int32 // readers that found the door open
+					var entered atomic.Bool
+					for range readers {
+						wg.Go(func() {
+							if c.ctx == nil {
+								rw.RLock()
+							} else if err := rw.RLockContext(c.ctx); err != nil {
+								t.Error(err)
+							}
+							if !entered.Load() && rw.TryRLock() { // the writer has not closed the door
+								rw.RUnlock()
+								before.Add(1)
+							}
+							rw.RUnlock()
+						})
+					}
+					for rw.State().WaitingReaders < readers {
+						runtime.Gosched()
+					}
+					wg.Go(func() { rw.Lock(); entered.Store(true); rw.Unlock() })
+					for rw.State().WaitingWriters == 0 {
+						runtime.Gosched()
+					}
+					rw.Unlock()
+					wg.Wait()
+					if int(before.Load()) == readers {
+						return
+					}
+				}
+				t.Errorf("the writer was before some of %d readers every time", readers)
+			})
+		}
+	}
+}
+
 // tooShort is a context that ends when its call is about to wait, which therefore
 // comes and gives up without a switch of goroutines.
 type tooShort struct {
