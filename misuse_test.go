@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,16 @@ var misuses = []struct {
 	{"RUnlock of a write hold", "RUnlock without a read hold", func(rw *drawbridge.RWMutex) { rw.Lock(); rw.RUnlock() }},
 	{"RUnlock of an upgradable hold", "RUnlock without a read hold", func(rw *drawbridge.RWMutex) { rw.ULock(); rw.RUnlock() }},
 	{"RLocker's Unlock", "RUnlock without a read hold", func(rw *drawbridge.RWMutex) { rw.RLocker().Unlock() }},
+	{"RUnlock while a woken writer has not run", "RUnlock without a read hold", func(rw *drawbridge.RWMutex) {
+		runtime.GOMAXPROCS(1)
+		rw.Lock()
+		go func() { rw.Lock(); rw.Unlock() }()
+		for rw.State().WaitingWriters == 0 {
+			runtime.Gosched()
+		}
+		rw.Unlock()
+		rw.RUnlock()
+	}},
 	{"RUnlock twice after a downgrade", "RUnlock without a read hold", func(rw *drawbridge.RWMutex) {
 		rw.Lock()
 		rw.Downgrade()
