@@ -777,6 +777,24 @@ func TestUpgradableReaderKeepsNoReaderOut(t *testing.T) {
 	})
 }
 
+// TestUpgradeTakesNobodysPlaceUnderFIFO: who came after an upgrade came after
+// everybody who was there before it.
+func TestUpgradeTakesNobodysPlaceUnderFIFO(t *testing.T) {
+	play(t, needs{modes: allModes, policies: []drawbridge.Policy{FIFO}}, func(s *scene) {
+		r := s.reads("R")
+		a := s.upgradably("A")
+		w1 := s.writes("W1")
+		s.reads("B")
+		a.upgrades()
+		s.writes("W2")
+		r.leaves()
+		a.leaves()
+		s.want("W1 writes, B waits to read, W2 waits to write")
+		w1.leaves()
+		s.want("B reads, W2 waits to write")
+	})
+}
+
 // TestUpgradableReaderKeepsItsPlaceUnderFIFO: a writer that came after it
 // enters first, because it waited for another upgradable reader and not at the
 // door.
