@@ -588,6 +588,9 @@ func Scenarios() []Scenario {
 		s.end = func() error { return idle(rw) }
 	})
 
+	for _, c := range costs {
+		add("cost/"+c.name, 0, c.build)
+	}
 	return append(all, snapshotScenarios()...)
 }
 

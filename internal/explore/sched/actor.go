@@ -113,6 +113,9 @@ func Time() time.Duration {
 // Clock is Time for the world, which looks from outside.
 func Clock() time.Duration { return x.time }
 
+// Steps is how many steps have been taken.
+func Steps() int { return len(x.steps) }
+
 // Asleep reports whether the i'th actor waits for something that has not
 // happened.
 func Asleep(i int) bool {

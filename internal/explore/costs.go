@@ -1,0 +1,101 @@
+//go:build explore
+
+package explore
+
+import (
+	"github.com/drawbridge-go/drawbridge"
+	"github.com/drawbridge-go/drawbridge/internal/explore/sched"
+)
+
+// cost is a call beside others and the steps that it takes. A look, a flag or a
+// detour too many costs time and breaks no promise, so that nothing else shows it.
+type cost struct {
+	name   string
+	policy drawbridge.Policy
+	start  string                            // a state of sched.Core.Start
+	before func(*drawbridge.RWMutex, func()) // the second sends the others to sleep, in order
+	others []func(*drawbridge.RWMutex)
+	call   func(*drawbridge.RWMutex)
+	after  func(*drawbridge.RWMutex)
+	steps  int
+}
+
+var costs = []cost{
+	{name: "write, in a window", before: window, others: calls(write), call: write, steps: 6},
+	{name: "read, in a window", before: window, others: calls(write), call: read, steps: 5},
+	{name: "read upgradably, in a window", before: window, others: calls(write), call: readUpgradably, steps: 5},
+	{name: "read, beside a reader", before: reads, call: read, after: (*drawbridge.RWMutex).RUnlock, steps: 4},
+	{name: "read, beside a reader that the next writer waits for, PreferReaders", policy: drawbridge.PreferReaders, before: reads, others: calls(write), call: read, after: (*drawbridge.RWMutex).RUnlock, steps: 6},
+	{name: "read, striped", start: "striped", call: read, steps: 9},
+	{name: "write, striped", start: "striped", call: write, steps: 14},
+	{name: "leave the other reader, with a writer behind", before: twoRead, others: calls(write), call: (*drawbridge.RWMutex).RUnlock, after: (*drawbridge.RWMutex).RUnlock, steps: 4},
+	{name: "leave to a writer", before: reads, others: calls(write), call: (*drawbridge.RWMutex).RUnlock, steps: 9},
+	{name: "leave to a reader", before: writes, others: calls(read), call: (*drawbridge.RWMutex).Unlock, steps: 8},
+	{name: "leave to two readers", before: writes, others: calls(read, read), call: (*drawbridge.RWMutex).Unlock, steps: 8},
+	{name: "leave to a writer, from a write", before: writes, others: calls(write), call: (*drawbridge.RWMutex).Unlock, steps: 8},
+	{name: "leave to a writer, FIFO", policy: drawbridge.FIFO, before: writes, others: calls(write), call: (*drawbridge.RWMutex).Unlock, steps: 8},
+	{name: "leave to an upgrade", before: reads, others: calls(upgrade), call: (*drawbridge.RWMutex).RUnlock, steps: 9},
+	{name: "upgrade, alone", call: upgrade, steps: 6},
+	{name: "downgrade, alone", call: downgrade, steps: 5},
+	{name: "downgrade to readers", before: writes, others: calls(read), call: (*drawbridge.RWMutex).Downgrade, after: (*drawbridge.RWMutex).RUnlock, steps: 6},
+	{name: "try to read, in vain", before: writes, call: func(rw *drawbridge.RWMutex) { rw.TryRLock() }, after: (*drawbridge.RWMutex).Unlock, steps: 4},
+	{name: "try to write, in vain", before: reads, call: func(rw *drawbridge.RWMutex) { rw.TryLock() }, after: (*drawbridge.RWMutex).RUnlock, steps: 4},
+}
+
+func write(rw *drawbridge.RWMutex)          { rw.Lock(); rw.Unlock() }
+func read(rw *drawbridge.RWMutex)           { rw.RLock(); rw.RUnlock() }
+func readUpgradably(rw *drawbridge.RWMutex) { rw.ULock(); rw.UUnlock() }
+func upgrade(rw *drawbridge.RWMutex)        { rw.ULock(); rw.Upgrade(); rw.Unlock() }
+func downgrade(rw *drawbridge.RWMutex)      { rw.Lock(); rw.Downgrade(); rw.RUnlock() }
+
+func calls(all ...func(*drawbridge.RWMutex)) []func(*drawbridge.RWMutex) { return all }
+
+func writes(rw *drawbridge.RWMutex, queue func())  { rw.Lock(); queue() }
+func reads(rw *drawbridge.RWMutex, queue func())   { rw.RLock(); queue() }
+func twoRead(rw *drawbridge.RWMutex, queue func()) { rw.RLock(); rw.RLock(); queue() }
+
+// window leaves a woken writer that has not run.
+func window(rw *drawbridge.RWMutex, queue func()) { rw.Lock(); queue(); rw.Unlock() }
+
+// build makes c a scenario, in which nobody is interrupted.
+func (c cost) build(s *scene) {
+	rw := &drawbridge.RWMutex{Policy: c.policy}
+	turn := 0 // which of the others may begin
+	s.actor(func() {
+		if c.start == "" {
+			c.start = "used"
+		}
+		sched.Core.Start(rw, c.start)
+		if c.before != nil {
+			c.before(rw, func() {
+				for turn = 1; turn <= len(c.others); turn++ {
+					sched.Step(until(func() bool { return sched.Asleep(turn) }))
+				}
+			})
+		}
+		before := sched.Steps()
+		c.call(rw)
+		steps := sched.Steps() - before
+		must(steps == c.steps, "it takes %d steps, not %d", steps, c.steps)
+		if c.after != nil {
+			c.after(rw)
+		}
+	})
+	for i, other := range c.others {
+		s.actor(func() {
+			sched.Step(until(func() bool { return turn > i }))
+			other(rw)
+		})
+	}
+	s.end = func() error { return idle(rw) }
+}
+
+// until waits for a condition of the shared state.
+type until func() bool
+
+func (u until) Ready() int {
+	if u() {
+		return 1
+	}
+	return 0
+}
