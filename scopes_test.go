@@ -155,6 +155,22 @@ func TestReadInsideAnUpgradableIsAReaderOfItsOwn(t *testing.T) {
 	}, allModes...)
 }
 
+// TestUpgradeContextBesideAReadOfItsContext would wait for that read for ever.
+func TestUpgradeContextBesideAReadOfItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var rw drawbridge.RWMutex
+		rw.ULock()
+		err := rw.WithRLock(t.Context(), func(ctx context.Context) error { return rw.UpgradeContext(ctx) })
+		if err != drawbridge.ErrUpgrade {
+			t.Errorf("got error %v", err)
+		}
+		if err := rw.UpgradeContext(t.Context()); err != nil {
+			t.Error(err)
+		}
+		rw.Unlock()
+	})
+}
+
 // TestUpgradeOfAScopeThatIsOver must not touch the lock.
 func TestUpgradeOfAScopeThatIsOver(t *testing.T) {
 	scopedForms(t, func(s *scene) {
