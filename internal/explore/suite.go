@@ -41,7 +41,11 @@ func Suite(name string) ([]Job, error) {
 		named = 2
 	}
 	for _, s := range Scenarios() {
-		jobs = append(jobs, Job{Group: "scenarios", Name: s.Name, Bound: min(named+1, s.Most)})
+		group := "scenarios"
+		if s.Most == 0 {
+			group = "costs"
+		}
+		jobs = append(jobs, Job{Group: group, Name: s.Name, Bound: min(named+1, s.Most)})
 	}
 	for _, text := range Named() {
 		p, err := ParseProgram(text)

@@ -322,4 +322,16 @@ var faults = []fault{
 		"		raceRelease(unsafe.Pointer(&c.state))\n", ""},
 	{"race edges", "readers' releases are ordered with later readers", "edges.go",
 		"	case readerLeaves:\n		raceReleaseMerge(unsafe.Pointer(&c.mu))\n", "	case readerLeaves:\n		raceReleaseMerge(unsafe.Pointer(&c.state))\n		raceReleaseMerge(unsafe.Pointer(&c.mu))\n"},
+
+	// What costs time and breaks no promise.
+	{"cost", "a flag stays when the last writer in the queue is granted", "settle.go",
+		"	if w := p.writer; w != nil && w != q.drainer {\n		waiting--\n	}\n", ""},
+	{"cost", "a reader in a window always looks at the clock", "fast.go",
+		"now&(closed|competing) != competing || now&windowMask == 0 {\n", "now&(closed|competing) != competing || now&windowMask != 0 {\n"},
+	{"cost", "an upgrade alone takes the slow path", "upgrade.go",
+		"	if c.upgradeUnseen() {\n", "	if false {\n"},
+	{"cost", "the next writer is woken together with a batch of readers", "waiter.go",
+		"	if l.reader == nil {\n		l.competitor = w\n	} else {\n		l.reader.after = w\n	}\n", "	l.competitor = w\n"},
+	{"cost", "the first of a batch wakes the next writer", "settle.go",
+		"		if n > 1 || list.reader == nil {\n", "		if list.reader == nil {\n"},
 }

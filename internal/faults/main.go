@@ -168,7 +168,7 @@ func checks(f fault, explorer string) []check {
 	test := func(args ...string) []string {
 		return slices.Concat([]string{"go", "test", "-count=1"}, args, []string{"."})
 	}
-	named, scenarios := explore("^named"), explore("^scenarios")
+	named, scenarios := explore("^named"), explore("^(costs|scenarios)")
 	tests := check{"tests", test("-short", "-timeout", "60s")}
 	race := check{"tests -race", test("-race", "-timeout", "240s")}
 	if f.kind == "mutant" { // they are many

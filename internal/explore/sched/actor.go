@@ -55,6 +55,7 @@ type execution struct {
 	world   World
 	actors  []*Actor
 	steps   []Choice
+	merged  int // steps that belong to the one before
 	stops   int // preemptions so far
 	next    Choice
 	stopped bool // no further step will be chosen
@@ -113,8 +114,9 @@ func Time() time.Duration {
 // Clock is Time for the world, which looks from outside.
 func Clock() time.Duration { return x.time }
 
-// Steps is how many steps have been taken.
-func Steps() int { return len(x.steps) }
+// Steps is how many steps have been taken, with those that belong to the one
+// before.
+func Steps() int { return len(x.steps) + x.merged }
 
 // Asleep reports whether the i'th actor waits for something that has not
 // happened.
@@ -159,6 +161,7 @@ func Step(b Blocker) (way int) {
 	if a.merged {
 		a.merged = false
 		if b == nil {
+			x.merged++
 			return 0
 		}
 	}

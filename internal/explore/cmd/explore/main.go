@@ -167,7 +167,7 @@ func run(suite, match string, workers int, file string, list, first bool, limit 
 		shuffle.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
 		cost := func(j explore.Job) int {
 			switch {
-			case j.Group == "named":
+			case j.Group == "named", j.Bound == 0:
 				return 0
 			case j.Bound < 0:
 				return 2
