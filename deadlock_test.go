@@ -225,6 +225,44 @@ func TestReadsInOppositeOrderWithoutWriters(t *testing.T) {
 	})
 }
 
+// TestWritersAtAnOpenDoor: under PreferReaders a writer waits for the readers
+// inside though the door is open.
+func TestWritersAtAnOpenDoor(t *testing.T) {
+	inRing(t, func(r *ring) {
+		a, b := &drawbridge.RWMutex{Policy: PreferReaders}, &drawbridge.RWMutex{Policy: PreferReaders}
+		r.with("ab", nest(a.WithRLock, b.WithLock))
+		r.with("ba", later(b.WithRLock, a.WithLock))
+		r.pass(2 * time.Second)
+		r.deadlock("ba")
+		r.fine("ab")
+	})
+}
+
+// TestUpgradableReadsInOppositeOrder: two of them keep each other out, and
+// readers they do not.
+func TestUpgradableReadsInOppositeOrder(t *testing.T) {
+	upgradable := func(rw *drawbridge.RWMutex) take {
+		return func(ctx context.Context, f func(context.Context) error) error {
+			return rw.WithULock(ctx, func(ctx context.Context, _ func() error) error { return f(ctx) })
+		}
+	}
+	inRing(t, func(r *ring) {
+		var a, b drawbridge.RWMutex
+		r.with("ab", nest(upgradable(&a), upgradable(&b)))
+		r.with("ba", later(upgradable(&b), upgradable(&a)))
+		r.pass(2 * time.Second)
+		r.deadlock("ba")
+		r.fine("ab")
+	})
+	inRing(t, func(r *ring) {
+		var a, b drawbridge.RWMutex
+		r.with("ab", nest(upgradable(&a), b.WithRLock))
+		r.with("ba", later(upgradable(&b), a.WithRLock))
+		r.pass(2 * time.Second)
+		r.fine("ab", "ba")
+	})
+}
+
 // TestUpgradeInACycle: a waiting upgrade waits for every reader inside.
 func TestUpgradeInACycle(t *testing.T) {
 	inRing(t, func(r *ring) {
@@ -391,6 +429,35 @@ func TestGivenUpWaitsAreForgotten(t *testing.T) {
 		})
 		r.pass(time.Minute)
 		r.fine("ab", "ba")
+	})
+}
+
+// TestOthersWaitAfterOneGaveUp: a wait that is over takes its own entry with it,
+// and not those of others with the same hold.
+func TestOthersWaitAfterOneGaveUp(t *testing.T) {
+	inRing(t, func(r *ring) {
+		var a, b drawbridge.RWMutex
+		r.with("ba", func(ctx context.Context) error {
+			return b.WithLock(ctx, func(ctx context.Context) error {
+				time.Sleep(5 * time.Second)
+				return a.WithLock(ctx, func(context.Context) error { return nil })
+			})
+		})
+		for name, patience := range map[string]time.Duration{"ab": time.Hour, "short": time.Second} {
+			r.with(name, func(ctx context.Context) error {
+				return a.WithRLock(ctx, func(ctx context.Context) error {
+					ctx, cancel := context.WithTimeout(ctx, patience)
+					defer cancel()
+					return b.WithLock(ctx, func(context.Context) error { return nil })
+				})
+			})
+		}
+		r.pass(10 * time.Second)
+		if !errors.Is(r.errs["short"], context.DeadlineExceeded) {
+			t.Errorf("got error %v", r.errs["short"])
+		}
+		r.deadlock("ba")
+		r.fine("ab")
 	})
 }
 
