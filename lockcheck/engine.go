@@ -260,10 +260,10 @@ func (e *engine) index() {
 					}
 					if callee := instr.Common().StaticCallee(); callee != nil {
 						e.called[origin(callee)] = true
-						if _, ok := instr.(*ssa.Go); ok {
-							e.spawned[callee] = true
-							e.forks[fn] = true
-						}
+					}
+					if lit := funcOf(spawns(instr)); lit != nil {
+						e.spawned[lit] = true
+						e.forks[fn] = true
 					}
 				}
 			}

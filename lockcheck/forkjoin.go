@@ -27,7 +27,7 @@ func (e *engine) joined(x, y edge) bool {
 	if _, late := x.at.(*ssa.Defer); late {
 		return false
 	}
-	done := e.completions(x)
+	done := e.completions(x, fork)
 	for _, b := range y.in.Blocks {
 		for _, instr := range b.Instrs {
 			what, ok := e.waitsFor(instr)
@@ -45,25 +45,54 @@ func (e *engine) joined(x, y edge) bool {
 // A completion is how a goroutine says that it is done.
 type completion struct {
 	on    path
-	group bool // a WaitGroup; else a channel
+	group bool // a WaitGroup or an errgroup; else a channel
 }
 
 // fork is the only place where the function literal fn is made, if that starts it as a goroutine.
-func (e *engine) fork(fn *ssa.Function) *ssa.Go {
+func (e *engine) fork(fn *ssa.Function) ssa.CallInstruction {
 	mc := e.literals[fn]
 	if mc == nil || len(*mc.Referrers()) != 1 {
 		return nil
 	}
-	g, ok := (*mc.Referrers())[0].(*ssa.Go)
-	if !ok || g.Call.Value != mc {
+	call, ok := (*mc.Referrers())[0].(ssa.CallInstruction)
+	if !ok || spawns(call) != mc {
 		return nil
 	}
-	return g
+	return call
 }
 
-// completions are what the goroutine of x says it with, after the step.
-func (e *engine) completions(x edge) map[completion]bool {
+// spawns is what a call starts as a goroutine, or nil.
+func spawns(call ssa.CallInstruction) ssa.Value {
+	if _, ok := call.(*ssa.Go); ok {
+		return call.Common().Value
+	}
+	if _, ok := call.(*ssa.Call); ok && groupGo[fullName(called(call.Common()))] {
+		return call.Common().Args[1]
+	}
+	return nil
+}
+
+// groupGo are the calls that start a goroutine of a group, and groupWait those that wait for all of them.
+var (
+	groupGo = map[string]bool{
+		"(*sync.WaitGroup).Go":                      true,
+		"(*golang.org/x/sync/errgroup.Group).Go":    true,
+		"(*golang.org/x/sync/errgroup.Group).TryGo": true,
+	}
+	groupWait = map[string]bool{
+		"(*sync.WaitGroup).Wait":                   true,
+		"(*golang.org/x/sync/errgroup.Group).Wait": true,
+	}
+)
+
+// completions are what the goroutine of x, which fork starts, says it with after the step.
+func (e *engine) completions(x edge, fork ssa.CallInstruction) map[completion]bool {
 	out := map[completion]bool{}
+	if _, ok := fork.(*ssa.Call); ok {
+		if c := (completion{e.place(fork.Common().Args[0]).path, true}); c.on.exact() {
+			out[c] = true // the group itself, when the literal has returned
+		}
+	}
 	for i, b := range x.in.Blocks {
 		for _, instr := range b.Instrs {
 			var c completion
@@ -126,7 +155,7 @@ func (e *engine) onlySender(ch path, fn *ssa.Function) bool {
 func (e *engine) waitsFor(instr ssa.Instruction) (completion, bool) {
 	switch instr := instr.(type) {
 	case *ssa.Call:
-		if fullName(called(&instr.Call)) == "(*sync.WaitGroup).Wait" {
+		if groupWait[fullName(called(&instr.Call))] {
 			return completion{e.place(instr.Call.Args[0]).path, true}, true
 		}
 	case *ssa.UnOp:
@@ -171,4 +200,13 @@ func follows(a, b ssa.Instruction) bool {
 		}
 	}
 	return false
+}
+
+// funcOf is the function that a value is known to be, or nil.
+func funcOf(v ssa.Value) *ssa.Function {
+	if mc, ok := v.(*ssa.MakeClosure); ok {
+		v = mc.Fn
+	}
+	fn, _ := v.(*ssa.Function)
+	return fn
 }

@@ -159,3 +159,47 @@ func many() {
 	a.mu.Unlock()
 	b.mu.Unlock()
 }
+
+type uncounted1 struct{ mu sync.Mutex }
+type uncounted2 struct{ mu sync.Mutex }
+
+// The wait is for another group.
+func uncounted() {
+	var a uncounted1
+	var b uncounted2
+	var wg, other sync.WaitGroup
+	wg.Go(func() {
+		a.mu.Lock()
+		b.mu.Lock() // want `locks are taken in orders that contradict one another`
+		b.mu.Unlock()
+		a.mu.Unlock()
+	})
+	other.Wait()
+	b.mu.Lock()
+	a.mu.Lock()
+	a.mu.Unlock()
+	b.mu.Unlock()
+}
+
+type goesOn1 struct{ mu sync.Mutex }
+type goesOn2 struct{ mu sync.Mutex }
+
+// What a goroutine of a group starts itself, the group does not wait for.
+func goesOn() {
+	var a goesOn1
+	var b goesOn2
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		go func() {
+			a.mu.Lock()
+			b.mu.Lock() // want `locks are taken in orders that contradict one another`
+			b.mu.Unlock()
+			a.mu.Unlock()
+		}()
+	})
+	wg.Wait()
+	b.mu.Lock()
+	a.mu.Lock()
+	a.mu.Unlock()
+	b.mu.Unlock()
+}

@@ -1,8 +1,11 @@
 package lockorder
 
 import (
+	"context"
 	"sync"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // What a goroutine has done is over where its function has waited for it.
@@ -101,3 +104,48 @@ var (
 	theTest1 = &test1{}
 	theTest2 = &test2{}
 )
+
+type counted1 struct{ mu sync.Mutex }
+type counted2 struct{ mu sync.Mutex }
+
+func counted() {
+	var a counted1
+	var b counted2
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			b.mu.Lock()
+			defer b.mu.Unlock()
+		})
+	}
+	wg.Wait()
+	b.mu.Lock()
+	a.mu.Lock()
+	a.mu.Unlock()
+	b.mu.Unlock()
+}
+
+type failing1 struct{ mu sync.Mutex }
+type failing2 struct{ mu sync.Mutex }
+
+func failing(ctx context.Context) error {
+	a, b := &failing1{}, &failing2{}
+	g, _ := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		a.mu.Lock()
+		b.mu.Lock()
+		b.mu.Unlock()
+		a.mu.Unlock()
+		return nil
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	a.mu.Lock()
+	a.mu.Unlock()
+	b.mu.Unlock()
+	return nil
+}
