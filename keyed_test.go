@@ -55,6 +55,39 @@ func TestKeyedIsEmptyWhenNobodyHoldsOrWaits(t *testing.T) {
 	})
 }
 
+// TestTablesGrowAndShrinkWithTheirKeys: a key is found in a step or two however
+// many there are, and the memory of many is given back.
+func TestTablesGrowAndShrinkWithTheirKeys(t *testing.T) {
+	var k drawbridge.Keyed[int]
+	var unlocks []func()
+	for key := range 20_000 {
+		unlock, err := k.LockContext(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlocks = append(unlocks, unlock)
+		if key%1000 != 0 {
+			continue
+		}
+		for _, table := range drawbridge.Tables(&k) {
+			if table.Keys > table.Buckets || table.Buckets > max(4, 2*table.Keys) || table.Longest > 20 {
+				t.Fatalf("with more and more keys: %+v", table)
+			}
+		}
+	}
+	for i, unlock := range unlocks {
+		unlock()
+		if i%1000 != 0 || drawbridge.RaceEnabled { // there they stay
+			continue
+		}
+		for _, table := range drawbridge.Tables(&k) {
+			if table.Keys > table.Buckets || table.Buckets > max(64, 8*(table.Keys+1)) || table.Longest > 20 {
+				t.Fatalf("with fewer and fewer keys: %+v", table)
+			}
+		}
+	}
+}
+
 // TestKeysDoNotDelayOneAnother: two keys share a lock, so one goroutine that
 // takes both waits for itself, in production.
 //

@@ -175,11 +175,11 @@ func checks(f fault, explorer string) []check {
 		three := explore("^three actors, no contexts")
 		switch f.file {
 		case "park.go", "sched.go": // the explorer has its own
-			return []check{tests}
+			return []check{tests, race}
 		case "caller.go", "deadlock.go", "errors.go", "fatal.go", "keyed.go", "misuse.go", "moment.go", "observe.go", "policy.go", "scope.go", "snapshot.go", "watch.go":
-			return []check{tests, scenarios, named, three}
+			return []check{tests, scenarios, named, three, race}
 		}
-		return []check{named, tests, scenarios, three}
+		return []check{named, tests, scenarios, three, race}
 	}
 	last := []check{explore("^three actors, no contexts"), {"tests", test("-timeout", "120s")}, race, explore(""), {"fuzz", test("-run", "^$", "-fuzz", "^Fuzz", "-fuzztime", "20s")}}
 	switch f.file {
