@@ -3,6 +3,9 @@ package drawbridge
 // Striped reports whether rw counts its readers in stripes.
 func Striped(rw *RWMutex) bool { return rw.core.state.Load()&striped != 0 }
 
+// Stripes returns how many stripes rw has.
+func Stripes(rw *RWMutex) int { return len(*rw.core.stripes.Load()) }
+
 // Table is how full a hash table of a Keyed is.
 type Table struct{ Keys, Buckets, Longest int }
 
