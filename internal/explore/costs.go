@@ -3,6 +3,8 @@
 package explore
 
 import (
+	"context"
+
 	"github.com/drawbridge-go/drawbridge"
 	"github.com/drawbridge-go/drawbridge/internal/explore/sched"
 )
@@ -38,6 +40,8 @@ var costs = []cost{
 	{name: "upgrade, alone", call: upgrade, steps: 6},
 	{name: "downgrade, alone", call: downgrade, steps: 5},
 	{name: "downgrade to readers", before: writes, others: calls(read), call: (*drawbridge.RWMutex).Downgrade, after: (*drawbridge.RWMutex).RUnlock, steps: 7},
+	{name: "write under a key, alone", call: keyed((*drawbridge.Keyed[int]).LockContext), steps: 10},
+	{name: "read under a key, alone", call: keyed((*drawbridge.Keyed[int]).RLockContext), steps: 12},
 	{name: "try to read, in vain", before: writes, call: func(rw *drawbridge.RWMutex) { rw.TryRLock() }, after: (*drawbridge.RWMutex).Unlock, steps: 5},
 	{name: "try to write, in vain", before: reads, call: func(rw *drawbridge.RWMutex) { rw.TryLock() }, after: (*drawbridge.RWMutex).RUnlock, steps: 5},
 }
@@ -47,6 +51,15 @@ func read(rw *drawbridge.RWMutex)           { rw.RLock(); rw.RUnlock() }
 func readUpgradably(rw *drawbridge.RWMutex) { rw.ULock(); rw.UUnlock() }
 func upgrade(rw *drawbridge.RWMutex)        { rw.ULock(); rw.Upgrade(); rw.Unlock() }
 func downgrade(rw *drawbridge.RWMutex)      { rw.Lock(); rw.Downgrade(); rw.RUnlock() }
+
+// keyed uses a Keyed and not the lock that it is given.
+func keyed(lock func(*drawbridge.Keyed[int], context.Context, int) (func(), error)) func(*drawbridge.RWMutex) {
+	return func(*drawbridge.RWMutex) {
+		unlock, err := lock(new(drawbridge.Keyed[int]), context.Background(), 1)
+		must(err == nil, "error %v", err)
+		unlock()
+	}
+}
 
 func calls(all ...func(*drawbridge.RWMutex)) []func(*drawbridge.RWMutex) { return all }
 
