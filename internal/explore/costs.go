@@ -19,27 +19,28 @@ type cost struct {
 	others []func(*drawbridge.RWMutex)
 	call   func(*drawbridge.RWMutex)
 	after  func(*drawbridge.RWMutex)
+	asleep int // steps that the others take until they sleep
 	steps  int
 }
 
 var costs = []cost{
-	{name: "write, in a window", before: window, others: calls(write), call: write, steps: 6},
-	{name: "read, in a window", before: window, others: calls(write), call: read, steps: 5},
-	{name: "read upgradably, in a window", before: window, others: calls(write), call: readUpgradably, steps: 5},
+	{name: "write, in a window", before: window, others: calls(write), asleep: 8, call: write, steps: 6},
+	{name: "read, in a window", before: window, others: calls(write), asleep: 8, call: read, steps: 5},
+	{name: "read upgradably, in a window", before: window, others: calls(write), asleep: 8, call: readUpgradably, steps: 5},
 	{name: "read, beside a reader", before: reads, call: read, after: (*drawbridge.RWMutex).RUnlock, steps: 4},
-	{name: "read, beside a reader that the next writer waits for, PreferReaders", policy: drawbridge.PreferReaders, before: reads, others: calls(write), call: read, after: (*drawbridge.RWMutex).RUnlock, steps: 6},
+	{name: "read, beside a reader that the next writer waits for, PreferReaders", policy: drawbridge.PreferReaders, before: reads, others: calls(write), asleep: 8, call: read, after: (*drawbridge.RWMutex).RUnlock, steps: 6},
 	{name: "read, striped", start: "striped", call: read, steps: 9},
 	{name: "write, striped", start: "striped", call: write, steps: 15},
-	{name: "leave the other reader, with a writer behind", before: twoRead, others: calls(write), call: (*drawbridge.RWMutex).RUnlock, after: (*drawbridge.RWMutex).RUnlock, steps: 4},
-	{name: "leave to a writer", before: reads, others: calls(write), call: (*drawbridge.RWMutex).RUnlock, steps: 10},
-	{name: "leave to a reader", before: writes, others: calls(read), call: (*drawbridge.RWMutex).Unlock, steps: 9},
-	{name: "leave to two readers", before: writes, others: calls(read, read), call: (*drawbridge.RWMutex).Unlock, steps: 9},
-	{name: "leave to a writer, from a write", before: writes, others: calls(write), call: (*drawbridge.RWMutex).Unlock, steps: 9},
-	{name: "leave to a writer, FIFO", policy: drawbridge.FIFO, before: writes, others: calls(write), call: (*drawbridge.RWMutex).Unlock, steps: 9},
-	{name: "leave to an upgrade", before: reads, others: calls(upgrade), call: (*drawbridge.RWMutex).RUnlock, steps: 10},
+	{name: "leave the other reader, with a writer behind", before: twoRead, others: calls(write), asleep: 8, call: (*drawbridge.RWMutex).RUnlock, after: (*drawbridge.RWMutex).RUnlock, steps: 4},
+	{name: "leave to a writer", before: reads, others: calls(write), asleep: 8, call: (*drawbridge.RWMutex).RUnlock, steps: 10},
+	{name: "leave to a reader", before: writes, others: calls(read), asleep: 8, call: (*drawbridge.RWMutex).Unlock, steps: 9},
+	{name: "leave to two readers", before: writes, others: calls(read, read), asleep: 14, call: (*drawbridge.RWMutex).Unlock, steps: 9},
+	{name: "leave to a writer, from a write", before: writes, others: calls(write), asleep: 8, call: (*drawbridge.RWMutex).Unlock, steps: 9},
+	{name: "leave to a writer, FIFO", policy: drawbridge.FIFO, before: writes, others: calls(write), asleep: 8, call: (*drawbridge.RWMutex).Unlock, steps: 9},
+	{name: "leave to an upgrade", before: reads, others: calls(upgrade), asleep: 8, call: (*drawbridge.RWMutex).RUnlock, steps: 10},
 	{name: "upgrade, alone", call: upgrade, steps: 6},
 	{name: "downgrade, alone", call: downgrade, steps: 5},
-	{name: "downgrade to readers", before: writes, others: calls(read), call: (*drawbridge.RWMutex).Downgrade, after: (*drawbridge.RWMutex).RUnlock, steps: 7},
+	{name: "downgrade to readers", before: writes, others: calls(read), asleep: 8, call: (*drawbridge.RWMutex).Downgrade, after: (*drawbridge.RWMutex).RUnlock, steps: 7},
 	{name: "write under a key, alone", call: keyed((*drawbridge.Keyed[int]).LockContext), steps: 10},
 	{name: "read under a key, alone", call: keyed((*drawbridge.Keyed[int]).RLockContext), steps: 12},
 	{name: "try to read, in vain", before: writes, call: func(rw *drawbridge.RWMutex) { rw.TryRLock() }, after: (*drawbridge.RWMutex).Unlock, steps: 5},
@@ -73,8 +74,12 @@ func window(rw *drawbridge.RWMutex, queue func()) { rw.Lock(); queue(); rw.Unloc
 // build makes c a scenario, in which nobody is interrupted.
 func (c cost) build(s *scene) {
 	rw := &drawbridge.RWMutex{Policy: c.policy}
-	turn := 0 // which of the others may begin
+	turn := 0   // which of the others may begin
+	asleep := 0 // steps of those who began
 	s.actor(func() {
+		for i := range c.others {
+			sched.Step(until(func() bool { return sched.Asleep(i + 1) })) // has begun
+		}
 		if c.start == "" {
 			c.start = "used"
 		}
@@ -83,7 +88,9 @@ func (c cost) build(s *scene) {
 			c.before(rw, func() {
 				for turn = 1; turn <= len(c.others); turn++ {
 					sched.Step(until(func() bool { return sched.Asleep(turn) }))
+					asleep += sched.Steps() - 1
 				}
+				must(asleep == c.asleep, "the others sleep after %d steps, not %d", asleep, c.asleep)
 			})
 		}
 		before := sched.Steps()
@@ -97,6 +104,7 @@ func (c cost) build(s *scene) {
 	for i, other := range c.others {
 		s.actor(func() {
 			sched.Step(until(func() bool { return turn > i }))
+			asleep -= sched.Steps()
 			other(rw)
 		})
 	}
