@@ -21,26 +21,30 @@ type cost struct {
 	after  func(*drawbridge.RWMutex)
 	asleep int // steps that the others take until they sleep
 	steps  int
+	woken  int // steps of the others after all that, until they have released
 }
 
 var costs = []cost{
-	{name: "write, in a window", before: window, others: calls(write), asleep: 8, call: write, steps: 6},
-	{name: "read, in a window", before: window, others: calls(write), asleep: 8, call: read, steps: 5},
-	{name: "read upgradably, in a window", before: window, others: calls(write), asleep: 8, call: readUpgradably, steps: 5},
+	{name: "write, in a window", before: window, others: calls(write), asleep: 8, call: write, steps: 6, woken: 7},
+	{name: "read, in a window", before: window, others: calls(write), asleep: 8, call: read, steps: 5, woken: 7},
+	{name: "read upgradably, in a window", before: window, others: calls(write), asleep: 8, call: readUpgradably, steps: 5, woken: 7},
 	{name: "read, beside a reader", before: reads, call: read, after: (*drawbridge.RWMutex).RUnlock, steps: 4},
-	{name: "read, beside a reader that the next writer waits for, PreferReaders", policy: drawbridge.PreferReaders, before: reads, others: calls(write), asleep: 8, call: read, after: (*drawbridge.RWMutex).RUnlock, steps: 6},
+	{name: "read, beside a reader that the next writer waits for, PreferReaders", policy: drawbridge.PreferReaders, before: reads, others: calls(write), asleep: 8, call: read, after: (*drawbridge.RWMutex).RUnlock, steps: 6, woken: 4},
 	{name: "read, striped", start: "striped", call: read, steps: 9},
 	{name: "write, striped", start: "striped", call: write, steps: 15},
-	{name: "leave the other reader, with a writer behind", before: twoRead, others: calls(write), asleep: 8, call: (*drawbridge.RWMutex).RUnlock, after: (*drawbridge.RWMutex).RUnlock, steps: 4},
-	{name: "leave to a writer", before: reads, others: calls(write), asleep: 8, call: (*drawbridge.RWMutex).RUnlock, steps: 10},
-	{name: "leave to a reader", before: writes, others: calls(read), asleep: 8, call: (*drawbridge.RWMutex).Unlock, steps: 9},
-	{name: "leave to two readers", before: writes, others: calls(read, read), asleep: 14, call: (*drawbridge.RWMutex).Unlock, steps: 9},
-	{name: "leave to a writer, from a write", before: writes, others: calls(write), asleep: 8, call: (*drawbridge.RWMutex).Unlock, steps: 9},
-	{name: "leave to a writer, FIFO", policy: drawbridge.FIFO, before: writes, others: calls(write), asleep: 8, call: (*drawbridge.RWMutex).Unlock, steps: 9},
-	{name: "leave to an upgrade", before: reads, others: calls(upgrade), asleep: 8, call: (*drawbridge.RWMutex).RUnlock, steps: 10},
+	{name: "leave the other reader, with a writer behind", before: twoRead, others: calls(write), asleep: 8, call: (*drawbridge.RWMutex).RUnlock, after: (*drawbridge.RWMutex).RUnlock, steps: 4, woken: 4},
+	{name: "leave to a writer", before: reads, others: calls(write), asleep: 8, call: (*drawbridge.RWMutex).RUnlock, steps: 10, woken: 4},
+	{name: "leave to a reader", before: writes, others: calls(read), asleep: 8, call: (*drawbridge.RWMutex).Unlock, steps: 9, woken: 4},
+	{name: "leave to two readers", before: writes, others: calls(read, read), asleep: 14, call: (*drawbridge.RWMutex).Unlock, steps: 9, woken: 11},
+	{name: "leave to a writer, from a write", before: writes, others: calls(write), asleep: 8, call: (*drawbridge.RWMutex).Unlock, steps: 9, woken: 7},
+	{name: "leave to a writer, FIFO", policy: drawbridge.FIFO, before: writes, others: calls(write), asleep: 8, call: (*drawbridge.RWMutex).Unlock, steps: 9, woken: 4},
+	{name: "leave to an upgrade", before: reads, others: calls(upgrade), asleep: 8, call: (*drawbridge.RWMutex).RUnlock, steps: 10, woken: 4},
 	{name: "upgrade, alone", call: upgrade, steps: 6},
 	{name: "downgrade, alone", call: downgrade, steps: 5},
-	{name: "downgrade to readers", before: writes, others: calls(read), asleep: 8, call: (*drawbridge.RWMutex).Downgrade, after: (*drawbridge.RWMutex).RUnlock, steps: 7},
+	{name: "downgrade to readers", before: writes, others: calls(read), asleep: 8, call: (*drawbridge.RWMutex).Downgrade, after: (*drawbridge.RWMutex).RUnlock, steps: 7, woken: 4},
+	{name: "scoped read, alone", call: scoped((*drawbridge.RWMutex).WithRLock), steps: 5},
+	{name: "scoped write, alone", call: scoped((*drawbridge.RWMutex).WithLock), steps: 3},
+	{name: "scoped upgrade, alone", call: scopedUpgrade, steps: 19},
 	{name: "write under a key, alone", call: keyed((*drawbridge.Keyed[int]).LockContext), steps: 10},
 	{name: "read under a key, alone", call: keyed((*drawbridge.Keyed[int]).RLockContext), steps: 12},
 	{name: "try to read, in vain", before: writes, call: func(rw *drawbridge.RWMutex) { rw.TryRLock() }, after: (*drawbridge.RWMutex).Unlock, steps: 5},
@@ -52,6 +56,18 @@ func read(rw *drawbridge.RWMutex)           { rw.RLock(); rw.RUnlock() }
 func readUpgradably(rw *drawbridge.RWMutex) { rw.ULock(); rw.UUnlock() }
 func upgrade(rw *drawbridge.RWMutex)        { rw.ULock(); rw.Upgrade(); rw.Unlock() }
 func downgrade(rw *drawbridge.RWMutex)      { rw.Lock(); rw.Downgrade(); rw.RUnlock() }
+
+func scoped(with func(*drawbridge.RWMutex, context.Context, func(context.Context) error) error) func(*drawbridge.RWMutex) {
+	return func(rw *drawbridge.RWMutex) {
+		err := with(rw, context.Background(), func(context.Context) error { return nil })
+		must(err == nil, "error %v", err)
+	}
+}
+
+func scopedUpgrade(rw *drawbridge.RWMutex) {
+	err := rw.WithULock(context.Background(), func(_ context.Context, upgrade func() error) error { return upgrade() })
+	must(err == nil, "error %v", err)
+}
 
 // keyed uses a Keyed and not the lock that it is given.
 func keyed(lock func(*drawbridge.Keyed[int], context.Context, int) (func(), error)) func(*drawbridge.RWMutex) {
@@ -76,6 +92,7 @@ func (c cost) build(s *scene) {
 	rw := &drawbridge.RWMutex{Policy: c.policy}
 	turn := 0   // which of the others may begin
 	asleep := 0 // steps of those who began
+	woken, left := 0, len(c.others)
 	s.actor(func() {
 		for i := range c.others {
 			sched.Step(until(func() bool { return sched.Asleep(i + 1) })) // has begun
@@ -100,12 +117,17 @@ func (c cost) build(s *scene) {
 		if c.after != nil {
 			c.after(rw)
 		}
+		woken = -sched.Steps()
 	})
 	for i, other := range c.others {
 		s.actor(func() {
 			sched.Step(until(func() bool { return turn > i }))
 			asleep -= sched.Steps()
 			other(rw)
+			if left--; left == 0 {
+				woken += sched.Steps()
+				must(woken == c.woken, "the others are done after %d steps, not %d", woken, c.woken)
+			}
 		})
 	}
 	s.end = func() error { return idle(rw) }
