@@ -137,7 +137,7 @@ type count struct {
 	group                             string
 	programs, schedules, ends, states int
 	steps, depth                      int
-	bound                             int
+	bound, most                       int // the least and the most of its programs
 }
 
 func run(suite, match string, workers int, file string, list, first bool, limit time.Duration) error {
@@ -194,6 +194,7 @@ func run(suite, match string, workers int, file string, list, first bool, limit 
 			counts = append(counts, &count{group: a.Job.Group, bound: a.Job.Bound})
 		}
 		c := counts[i]
+		c.bound, c.most = min(c.bound, a.Job.Bound), max(c.most, a.Job.Bound)
 		c.programs++
 		c.schedules += a.Result.Executions
 		c.ends += a.Result.Ends
@@ -308,6 +309,9 @@ func format(counts []*count, took time.Duration, workers int) string {
 		bound := "any"
 		if c.bound >= 0 {
 			bound = fmt.Sprint("≤ ", c.bound)
+		}
+		if c.most > max(c.bound, 0) {
+			bound += fmt.Sprint(" or ", c.most)
 		}
 		states := "-"
 		if c.states > 0 {
