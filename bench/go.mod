@@ -9,6 +9,10 @@ require (
 	github.com/sasha-s/go-deadlock v0.3.9
 	golang.org/x/arch v0.33.0
 	golang.org/x/sync v0.25.0
+	golang.org/x/term v0.48.0
 )
 
-require github.com/petermattis/goid v0.0.0-20250813065127-a731cc31b4fe // indirect
+require (
+	github.com/petermattis/goid v0.0.0-20250813065127-a731cc31b4fe // indirect
+	golang.org/x/sys v0.50.0 // indirect
+)

@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	terminal "golang.org/x/term"
 )
 
 type options struct {
@@ -74,7 +76,11 @@ func (o options) run(ctx context.Context) error {
 	}
 
 	rep := report{Machine: thisMachine(), Rounds: o.Rounds, Gain: o.Gain}
-	p := plan{rounds: o.Rounds, time: o.Time, retries: o.Retries, enough: o.Gain, gain: spinGain, progress: os.Stderr}
+	progress := io.Writer(os.Stderr)
+	if !terminal.IsTerminal(int(os.Stderr.Fd())) {
+		progress = io.Discard // its lines replace one another
+	}
+	p := plan{rounds: o.Rounds, time: o.Time, retries: o.Retries, enough: o.Gain, gain: spinGain, progress: progress}
 	var results []measured
 	for _, r := range rows {
 		if ctx.Err() != nil {
@@ -82,7 +88,7 @@ func (o options) run(ctx context.Context) error {
 		}
 		results = append(results, p.run(ctx, r))
 	}
-	fmt.Fprint(os.Stderr, "\r\x1b[K")
+	p.say("")
 	rep.Rows = reports(results)
 
 	if o.SVG != "" {
