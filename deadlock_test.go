@@ -410,12 +410,7 @@ func TestStaleHoldsAreNoEvidence(t *testing.T) {
 func TestGivenUpWaitsAreForgotten(t *testing.T) {
 	inRing(t, func(r *ring) {
 		var a, b drawbridge.RWMutex
-		r.with("ba", func(ctx context.Context) error {
-			return b.WithLock(ctx, func(ctx context.Context) error {
-				time.Sleep(5 * time.Second)
-				return a.WithLock(ctx, func(context.Context) error { return nil })
-			})
-		})
+		r.with("ba", later(b.WithLock, a.WithLock))
 		r.with("ab", func(ctx context.Context) error {
 			return a.WithLock(ctx, func(ctx context.Context) error {
 				short, cancel := context.WithTimeout(ctx, time.Second)
@@ -437,21 +432,15 @@ func TestGivenUpWaitsAreForgotten(t *testing.T) {
 func TestOthersWaitAfterOneGaveUp(t *testing.T) {
 	inRing(t, func(r *ring) {
 		var a, b drawbridge.RWMutex
-		r.with("ba", func(ctx context.Context) error {
-			return b.WithLock(ctx, func(ctx context.Context) error {
-				time.Sleep(5 * time.Second)
-				return a.WithLock(ctx, func(context.Context) error { return nil })
+		r.with("ba", later(b.WithLock, a.WithLock))
+		r.with("ab", nest(a.WithRLock, b.WithLock))
+		r.with("short", func(ctx context.Context) error {
+			return a.WithRLock(ctx, func(ctx context.Context) error {
+				ctx, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
+				defer cancel()
+				return b.WithLock(ctx, func(context.Context) error { return nil })
 			})
 		})
-		for name, patience := range map[string]time.Duration{"ab": time.Hour, "short": time.Second} {
-			r.with(name, func(ctx context.Context) error {
-				return a.WithRLock(ctx, func(ctx context.Context) error {
-					ctx, cancel := context.WithTimeout(ctx, patience)
-					defer cancel()
-					return b.WithLock(ctx, func(context.Context) error { return nil })
-				})
-			})
-		}
 		r.pass(10 * time.Second)
 		if !errors.Is(r.errs["short"], context.DeadlineExceeded) {
 			t.Errorf("got error %v", r.errs["short"])
