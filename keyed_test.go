@@ -59,6 +59,14 @@ func TestKeyedIsEmptyWhenNobodyHoldsOrWaits(t *testing.T) {
 // many there are, and the memory of many is given back.
 func TestTablesGrowAndShrinkWithTheirKeys(t *testing.T) {
 	var k drawbridge.Keyed[int]
+	check := func(what string, most func(keys int) int) {
+		t.Helper()
+		for _, table := range drawbridge.Tables(&k) {
+			if table.Keys > table.Buckets || table.Buckets > most(table.Keys) || table.Longest > 20 {
+				t.Fatalf("with %s keys: %+v", what, table)
+			}
+		}
+	}
 	var unlocks []func()
 	for key := range 20_000 {
 		unlock, err := k.LockContext(t.Context(), key)
@@ -66,24 +74,14 @@ func TestTablesGrowAndShrinkWithTheirKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		unlocks = append(unlocks, unlock)
-		if key%1000 != 0 {
-			continue
-		}
-		for _, table := range drawbridge.Tables(&k) {
-			if table.Keys > table.Buckets || table.Buckets > max(4, 2*table.Keys) || table.Longest > 20 {
-				t.Fatalf("with more and more keys: %+v", table)
-			}
+		if key%1000 == 0 {
+			check("more and more", func(keys int) int { return max(4, 2*keys) })
 		}
 	}
 	for i, unlock := range unlocks {
 		unlock()
-		if i%1000 != 0 || drawbridge.RaceEnabled { // there they stay
-			continue
-		}
-		for _, table := range drawbridge.Tables(&k) {
-			if table.Keys > table.Buckets || table.Buckets > max(64, 8*(table.Keys+1)) || table.Longest > 20 {
-				t.Fatalf("with fewer and fewer keys: %+v", table)
-			}
+		if i%1000 == 0 && !drawbridge.RaceEnabled { // there they stay
+			check("fewer and fewer", func(keys int) int { return max(64, 8*(keys+1)) })
 		}
 	}
 }

@@ -12,8 +12,7 @@ import (
 // than it is worth.
 func TestStripesForEveryProcessor(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for procs := range 9 {
-		procs++
+	for procs := 1; procs <= 9; procs++ {
 		runtime.GOMAXPROCS(procs)
 		n := drawbridge.Stripes(hot(new(drawbridge.RWMutex)))
 		if n&(n-1) != 0 || n < 4*procs || n >= 8*procs {

@@ -4,6 +4,7 @@ package explore
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/drawbridge-go/drawbridge"
 	"github.com/drawbridge-go/drawbridge/internal/explore/sched"
@@ -90,12 +91,11 @@ func window(rw *drawbridge.RWMutex, queue func()) { rw.Lock(); queue(); rw.Unloc
 // build makes c a scenario, in which nobody is interrupted.
 func (c cost) build(s *scene) {
 	rw := &drawbridge.RWMutex{Policy: c.policy}
-	turn := 0   // which of the others may begin
-	asleep := 0 // steps of those who began
-	woken, left := 0, len(c.others)
+	turn := 0 // which of the others may begin
+	done := 0 // steps until all but the others were
 	s.actor(func() {
 		for i := range c.others {
-			sched.Step(until(func() bool { return sched.Asleep(i + 1) })) // has begun
+			sched.Step(asleep(i + 1)) // has begun
 		}
 		if c.start == "" {
 			c.start = "used"
@@ -103,11 +103,12 @@ func (c cost) build(s *scene) {
 		sched.Core.Start(rw, c.start)
 		if c.before != nil {
 			c.before(rw, func() {
+				before := sched.Steps()
 				for turn = 1; turn <= len(c.others); turn++ {
-					sched.Step(until(func() bool { return sched.Asleep(turn) }))
-					asleep += sched.Steps() - 1
+					sched.Step(asleep(turn))
 				}
-				must(asleep == c.asleep, "the others sleep after %d steps, not %d", asleep, c.asleep)
+				steps := sched.Steps() - before - 2*len(c.others) // without the waits for turn and sleep
+				must(steps == c.asleep, "the others sleep after %d steps, not %d", steps, c.asleep)
 			})
 		}
 		before := sched.Steps()
@@ -117,21 +118,24 @@ func (c cost) build(s *scene) {
 		if c.after != nil {
 			c.after(rw)
 		}
-		woken = -sched.Steps()
+		done = sched.Steps()
 	})
 	for i, other := range c.others {
 		s.actor(func() {
 			sched.Step(until(func() bool { return turn > i }))
-			asleep -= sched.Steps()
 			other(rw)
-			if left--; left == 0 {
-				woken += sched.Steps()
-				must(woken == c.woken, "the others are done after %d steps, not %d", woken, c.woken)
-			}
 		})
 	}
-	s.end = func() error { return idle(rw) }
+	s.end = func() error {
+		if steps := sched.Steps() - done; steps != c.woken {
+			return fmt.Errorf("the others are done after %d steps, not %d", steps, c.woken)
+		}
+		return idle(rw)
+	}
 }
+
+// asleep waits until the i'th actor does.
+func asleep(i int) until { return func() bool { return sched.Asleep(i) } }
 
 // until waits for a condition of the shared state.
 type until func() bool

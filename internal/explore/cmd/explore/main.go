@@ -167,7 +167,7 @@ func run(suite, match string, workers int, file string, list, first bool, limit 
 		shuffle.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
 		cost := func(j explore.Job) int {
 			switch {
-			case j.Group == "named", j.Bound == 0:
+			case j.Group == "costs", j.Group == "named":
 				return 0
 			case j.Bound < 0:
 				return 2
@@ -191,7 +191,7 @@ func run(suite, match string, workers int, file string, list, first bool, limit 
 		i := slices.IndexFunc(counts, func(c *count) bool { return c.group == a.Job.Group })
 		if i < 0 {
 			i = len(counts)
-			counts = append(counts, &count{group: a.Job.Group, bound: a.Job.Bound})
+			counts = append(counts, &count{group: a.Job.Group, bound: a.Job.Bound, most: a.Job.Bound})
 		}
 		c := counts[i]
 		c.bound, c.most = min(c.bound, a.Job.Bound), max(c.most, a.Job.Bound)
@@ -310,7 +310,7 @@ func format(counts []*count, took time.Duration, workers int) string {
 		if c.bound >= 0 {
 			bound = fmt.Sprint("≤ ", c.bound)
 		}
-		if c.most > max(c.bound, 0) {
+		if c.most > c.bound {
 			bound += fmt.Sprint(" or ", c.most)
 		}
 		states := "-"
